@@ -8,21 +8,21 @@ import type { BackgroundJob } from '../../src/base/background-job.js';
 import type { TimerHandle } from '../../src/base/clock.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { Meter } from '../../src/metrics/meter.js';
-import type { Kernel } from '../runtime/kernel.js';
+import { type Kernel, onFirstShard } from '../runtime/kernel.js';
 import { type PruningDeps, pruning } from '../runtime/pruning.js';
 import type { Effects, Room } from '../runtime/room.js';
 import { Service, type ServiceDeps } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
-import { addTo, type Buckets, bucketOf } from './core/durations.js';
+import { addTo, type Buckets, bucketOf } from './core/activity.js';
 import type { ActivityLoads } from './loads.js';
 import { ACTIVITY_LINE } from './tables.js';
 
-export interface ActivityDeps extends ServiceDeps, PruningDeps, Pick<Kernel, 'shard'> {
+interface ActivityDeps extends ServiceDeps, PruningDeps, Pick<Kernel, 'shard'> {
   readonly loader: ActivityLoads;
   readonly meter: Pick<Meter, 'count'>;
 }
 
-export type Change = 'created' | 'completed' | 'failed' | 'cancelled';
+type Change = 'created' | 'completed' | 'failed' | 'cancelled';
 
 interface Minute extends Record<Change, number> {
   /** Of the first change. */
@@ -44,7 +44,6 @@ export class Activity implements Room {
   readonly #deps: ActivityDeps;
   readonly #service: Service;
   readonly #minutes = new Map<string, Minute>();
-  /** On the first shard only. */
   readonly #pruning: BackgroundJob | undefined;
   #timer: TimerHandle;
   #isStopped = false;
@@ -56,12 +55,9 @@ export class Activity implements Room {
   constructor(deps: ActivityDeps) {
     this.#deps = deps;
     this.#service = new Service('activity', deps);
-    const name = 'old activity';
     const oldest = () => deps.loader.oldestActivity();
-    this.#pruning =
-      deps.shard === 0
-        ? pruning(deps, { name, by: ACTIVITY_LINE.prune, keptMs: ACTIVITY_KEPT_MS, oldest })
-        : undefined;
+    const old = { name: 'old activity', by: ACTIVITY_LINE.prune, keptMs: ACTIVITY_KEPT_MS, oldest };
+    this.#pruning = onFirstShard(deps, () => pruning(deps, old));
   }
 
   start(): void {

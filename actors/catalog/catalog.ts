@@ -8,7 +8,7 @@
  * 3. Instances and releases that need the sequence are counted; if there are any, the block is lifted and the deletion
  *    refused.
  * 4. Otherwise a tombstone replaces the row in one unit, and every shard forgets the sequence. The tombstone stays
- *    until the front thread (`actors/instance/front/sequence-removal.ts`) has removed the instances.
+ *    until the front thread (`actors/instance/front/removal.ts`) has removed the instances.
  */
 
 import type { Finding } from '../../schema/finding.js';

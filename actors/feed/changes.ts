@@ -10,20 +10,17 @@
 
 import { DATABASE_AWAY } from '../../src/base/errors.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
-import type { Kernel } from '../runtime/kernel.js';
+import { type Kernel, onFirstShard } from '../runtime/kernel.js';
 import type { Effects, Room } from '../runtime/room.js';
 import { Service, type ServiceDeps } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 import { MARK } from './tables.js';
 import { Watchers, type WatchersDeps } from './watchers.js';
 
-export interface ChangeFeedDeps
+interface ChangeFeedDeps
   extends ServiceDeps,
     Omit<WatchersDeps, 'look'>,
     Pick<Kernel, 'shard' | 'now' | 'whenWriterKnown'> {}
-
-/** The shard that keeps the mark. */
-const MARK_SHARD = 0;
 
 export class ChangeFeed implements Room {
   readonly #deps: ChangeFeedDeps;
@@ -39,7 +36,7 @@ export class ChangeFeed implements Room {
 
   constructor(deps: ChangeFeedDeps) {
     this.#deps = deps;
-    this.#mark = deps.shard === MARK_SHARD ? new ChangeMark(deps) : undefined;
+    this.#mark = onFirstShard(deps, () => new ChangeMark(deps));
     this.watchers = new Watchers({
       ...deps,
       look: (_tenant, { request }, version) => {

@@ -1,9 +1,10 @@
 /** The change feed, and streams of single instances. */
 
+import type { UnixMs } from '../../src/base/time.js';
 import type { Kernel } from '../runtime/kernel.js';
+import type { Call, Operations } from '../runtime/operation.js';
 import type { Room } from '../runtime/room.js';
 import { ChangeFeed } from './changes.js';
-import { feedOperations } from './operations.js';
 import { Watchers, type WatchersDeps } from './watchers.js';
 
 export function openFeed(kernel: Kernel, { look }: Pick<WatchersDeps, 'look'>) {
@@ -15,4 +16,35 @@ export function openFeed(kernel: Kernel, { look }: Pick<WatchersDeps, 'look'>) {
     operations: feedOperations(feed, watchers),
     instanceChanged: (instance: string) => watchers.changed(instance),
   } satisfies Room & { readonly stamp: () => number };
+}
+
+/** The version that the caller has seen; undefined for none. */
+type Version = number | undefined;
+
+/** For the front thread. */
+export function feedOperations(feed: ChangeFeed, watchers: Watchers) {
+  return {
+    'instances.watch': {
+      isRead: true,
+      serve: ({ request, tenant, target, body }: Call<Version>) =>
+        watchers.watch(target, { request, tenant }, body),
+    },
+    'changes.watch': {
+      isRead: true,
+      serve: ({ request, tenant, body }: Call<Version>) =>
+        feed.watchers.watch(tenant, { request, tenant }, body),
+    },
+    'changes.watermark': {
+      isRead: true,
+      serve: ({ request, body }: Call<UnixMs>) => feed.watermark(request, body),
+    },
+    /** The caller of the watch with this number has disconnected. */
+    unwatch: {
+      isRead: true,
+      serve: ({ body }: Call<number>) => {
+        watchers.abort(body);
+        feed.watchers.abort(body);
+      },
+    },
+  } satisfies Operations;
 }

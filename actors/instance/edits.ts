@@ -27,7 +27,7 @@ import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
 import { advance, checkContextSize } from './advance.js';
 import type { Signal } from './change-many.js';
-import { lostCleanUps } from './core/lost-clean-ups.js';
+import { lostCleanUps } from './core/owed-clean-ups.js';
 import { type KeptOutputs, keptOutputs, type Place } from './kept-outputs.js';
 import type { LiveInstance } from './live-instance.js';
 import { checkBytes } from './memory.js';

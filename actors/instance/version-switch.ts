@@ -18,7 +18,7 @@ import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
 import { advance, checkContextSize } from './advance.js';
 import { type CarriedOver, type CarriedTask, carryOver, isCarried } from './core/carry-over.js';
-import { lostCleanUps } from './core/lost-clean-ups.js';
+import { lostCleanUps } from './core/owed-clean-ups.js';
 import { goOver, nodeOf, rebind } from './edits.js';
 import { renewEventWaits } from './event-waits.js';
 import { keptOutputs } from './kept-outputs.js';

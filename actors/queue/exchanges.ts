@@ -12,9 +12,10 @@ import { POLL_LIMIT_DEFAULT } from '../../schema/worker.js';
 import { type EngineError, RESTARTING } from '../../src/base/errors.js';
 import { routeOf, routeOfName, shardOf } from '../../src/base/ids.js';
 import { LIMITS } from '../../src/base/limits.js';
-import type { UnixMs } from '../../src/base/time.js';
+import { valueFor } from '../../src/base/quota/last-used.js';
 import { RefusedItem } from '../../src/http/body.js';
-import type { InternalAnswer, InternalRequests } from '../runtime/internal-requests.js';
+import type { InternalAnswer } from '../runtime/internal-requests.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { Call } from '../runtime/operation.js';
 import type { FoundTask, PeerMessage, TaskClaim } from '../runtime/protocol.js';
 import type { Messages, Room } from '../runtime/room.js';
@@ -23,24 +24,17 @@ import { CollectingPoll } from './collecting-poll.js';
 import { arrayOf } from './poll.js';
 import type { Queues } from './queues.js';
 
-export interface ExchangesDeps {
-  readonly shard: number;
-  readonly shards: number;
-  readonly maxBodyBytes: number;
-  readonly now: () => UnixMs;
-  readonly queues: Pick<Queues, 'endWait' | 'endWaitsOf' | 'poll' | 'seen'>;
-  readonly internalRequests: InternalRequests;
-  readonly release: (effects: readonly Effect[]) => void;
-  readonly schedule: (work: () => void) => void;
-  /** Takes in posted messages of peers and pending hints. */
-  readonly takeHints: () => void;
+type Needed = 'shard' | 'shards' | 'settings' | 'now' | 'internalRequests' | 'release' | 'schedule';
+
+interface ExchangesDeps extends Pick<Kernel, Needed | 'takeHints'> {
+  readonly queues: Queues;
   /** Hands a worker's result to the instance of its task; the reply comes through the request. */
   readonly tell: (request: number, tenant: string, worker: string, result: TaskResult) => void;
 }
 
 type MessageOf<Kind extends PeerMessage['kind']> = Extract<PeerMessage, { kind: Kind }>;
 /** The part of a poll for one shard. */
-type Asked = Omit<MessageOf<'poll.ask'>, 'kind' | 'desk'>;
+type PollPart = Omit<MessageOf<'poll.ask'>, 'kind' | 'desk'>;
 
 interface Exchange {
   readonly request: number;
@@ -48,7 +42,6 @@ interface Exchange {
   readonly worker: string;
   /** As JSON texts, in the order of the results. */
   readonly outcomes: string[];
-  readonly hasResults: boolean;
   /** An empty poll may wait for tasks. */
   readonly mayWait: boolean;
   /** A result was refused: the worker needs to know at once, so the poll does not wait. */
@@ -69,6 +62,9 @@ interface Parcel {
   readonly results: TaskResult[];
 }
 
+const newParcel = (): Parcel => ({ at: [], results: [] });
+const noHandlers = (): string[] => [];
+
 export class Exchanges implements Room {
   readonly #deps: ExchangesDeps;
   readonly #exchanges = new Map<number, Exchange>();
@@ -76,12 +72,23 @@ export class Exchanges implements Room {
   #firstShard = 0;
 
   readonly messages = {
-    'exchange.results': (message) => this.results(message),
-    'exchange.outcomes': (message) => this.outcomes(message),
-    'poll.ask': (message) => this.asked(message),
-    'polls.end': ({ tenant, worker }) => this.endPolls(tenant, worker),
-    'poll.end': ({ request }) => this.waitEnded(request),
-    'poll.answer': (message) => this.answered(message),
+    'exchange.results': (message) => this.#results(message),
+    'exchange.outcomes': (message) => this.#outcomes(message),
+    'poll.ask': ({ desk, ...part }) => {
+      const { shard, takeHints } = this.#deps;
+      const { request } = part;
+      takeHints();
+      this.#poll(part, desk, (found) => {
+        this.#post(desk, { kind: 'poll.answer', request, shard, found });
+      });
+    },
+    'polls.end': ({ tenant, worker }) => this.#endPolls(tenant, worker),
+    'poll.end': ({ request }) => {
+      // After messages already received.
+      this.#deps.takeHints();
+      this.#deps.queues.endWait(request);
+    },
+    'poll.answer': ({ request, shard, found }) => this.#answered(request, shard, found),
   } satisfies Messages;
 
   constructor(deps: ExchangesDeps) {
@@ -97,7 +104,6 @@ export class Exchanges implements Room {
       tenant,
       worker,
       outcomes: new Array(results.length),
-      hasResults: results.length > 0,
       mayWait: (poll?.wait_ms ?? 0) > 0,
       isRefused: false,
       open: results.length + 1,
@@ -115,7 +121,11 @@ export class Exchanges implements Room {
       }
       const owner = shardOf(routeOf(result.task_id), this.#deps.shards);
       if (owner === this.#deps.shard) this.#apply(tenant, worker, result, settle);
-      else parcelFor(owner, parcels, at, result);
+      else {
+        const parcel = valueFor(parcels, owner, newParcel);
+        parcel.at.push(at);
+        parcel.results.push(result);
+      }
     });
     for (const [shard, { at, results: text }] of parcels) {
       exchange.away.set(shard, at);
@@ -124,7 +134,7 @@ export class Exchanges implements Room {
     }
     if (body.end_polls) {
       for (let shard = 0; shard < this.#deps.shards; shard += 1) {
-        if (shard === this.#deps.shard) this.endPolls(tenant, worker);
+        if (shard === this.#deps.shard) this.#endPolls(tenant, worker);
         else this.#post(shard, { kind: 'polls.end', tenant, worker });
       }
     }
@@ -133,7 +143,7 @@ export class Exchanges implements Room {
   }
 
   /** The worker stops: its polls end with the tasks they have, so that it claims no more. */
-  endPolls(tenant: string, worker: string): void {
+  #endPolls(tenant: string, worker: string): void {
     for (const exchange of this.#exchanges.values()) {
       if (exchange.tenant === tenant && exchange.worker === worker) exchange.collecting?.end();
     }
@@ -141,7 +151,7 @@ export class Exchanges implements Room {
   }
 
   /** The client has disconnected. Its results count; its polls are ended. */
-  abort(request: number): void {
+  requestAborted(request: number): void {
     this.#exchanges.delete(request);
   }
 
@@ -166,7 +176,7 @@ export class Exchanges implements Room {
   }
 
   /** Results that another shard received: their outcomes go back in one message. */
-  results({ request, desk, tenant, worker, results: text }: MessageOf<'exchange.results'>): void {
+  #results({ request, desk, tenant, worker, results: text }: MessageOf<'exchange.results'>): void {
     const results = JSON.parse(text) as TaskResult[];
     const outcomes: string[] = new Array(results.length);
     let open = results.length;
@@ -184,7 +194,7 @@ export class Exchanges implements Room {
     });
   }
 
-  outcomes({ request, shard, outcomes, isRefused }: MessageOf<'exchange.outcomes'>): void {
+  #outcomes({ request, shard, outcomes, isRefused }: MessageOf<'exchange.outcomes'>): void {
     const exchange = this.#exchanges.get(request);
     const at = exchange?.away.get(shard);
     if (exchange === undefined || at === undefined) return;
@@ -204,7 +214,7 @@ export class Exchanges implements Room {
     exchange.open -= 1;
     if (exchange.open > 0) return;
     if (exchange.isGathered) this.#answer(exchange);
-    else if (exchange.isRefused || (exchange.hasResults && !exchange.mayWait)) {
+    else if (exchange.isRefused || (exchange.outcomes.length > 0 && !exchange.mayWait)) {
       // After the hints of the same units, so that the poll finds tasks that the results created.
       this.#deps.schedule(() => exchange.collecting?.end());
     }
@@ -219,7 +229,7 @@ export class Exchanges implements Room {
     const polled = { request, tenant, worker, version: version ?? null, queues, maySeeSecrets };
     const waitMs = poll.wait_ms ?? 0;
     // Outcomes are always waited for.
-    const untilMs = exchange.hasResults && waitMs === 0 ? LIMITS.requestTimeoutMs : waitMs;
+    const untilMs = exchange.outcomes.length > 0 && waitMs === 0 ? LIMITS.requestTimeoutMs : waitMs;
     const until = untilMs > 0 ? this.#deps.now() + untilMs : 0;
     exchange.collecting = new CollectingPoll(
       {
@@ -229,7 +239,7 @@ export class Exchanges implements Room {
           if (shard === this.#deps.shard) this.#deps.queues.endWait(request);
           else this.#post(shard, { kind: 'poll.end', request });
         },
-        giveBack: (claim) => this.#giveBack(claim),
+        giveBack: ({ task, epoch }) => this.#deps.queues.unclaim(task, epoch),
         done: () => {
           exchange.isGathered = true;
           if (exchange.open === 0) this.#answer(exchange);
@@ -246,9 +256,7 @@ export class Exchanges implements Room {
     const byShard = new Map<number, string[]>();
     for (const handler of new Set(handlers)) {
       const shard = shardOf(routeOfName(handler), this.#deps.shards);
-      const list = byShard.get(shard);
-      if (list === undefined) byShard.set(shard, [handler]);
-      else list.push(handler);
+      valueFor(byShard, shard, noHandlers).push(handler);
     }
     this.#firstShard += 1;
     const list = [...byShard];
@@ -256,62 +264,27 @@ export class Exchanges implements Room {
     return [...list.slice(first), ...list.slice(0, first)];
   }
 
-  #ask(shard: number, asked: Asked): void {
+  #ask(shard: number, part: PollPart): void {
     const { shard: desk } = this.#deps;
     if (shard === desk)
-      this.#poll(asked, undefined, (found) => this.#answered(asked, shard, found));
-    else this.#post(shard, { kind: 'poll.ask', desk, ...asked });
+      this.#poll(part, undefined, (found) => this.#answered(part.request, shard, found));
+    else this.#post(shard, { kind: 'poll.ask', desk, ...part });
   }
 
-  /** A part of a poll, from another shard. */
-  asked({ desk, ...asked }: MessageOf<'poll.ask'>): void {
-    const { shard, takeHints } = this.#deps;
-    const { request } = asked;
-    takeHints();
-    this.#poll(asked, desk, (found) => {
-      this.#post(desk, { kind: 'poll.answer', request, shard, found });
-    });
-  }
-
-  /** Ends the wait of a poll, after messages already received. */
-  waitEnded(request: number): void {
-    this.#deps.takeHints();
-    this.#deps.queues.endWait(request);
-  }
-
-  answered({ request, shard, found }: MessageOf<'poll.answer'>): void {
-    this.#answered({ request }, shard, found);
-  }
-
-  #poll(
-    { handlers, queues: names, version, ...asked }: Asked,
-    asker: number | undefined,
-    answer: (found: FoundTask[]) => void,
-  ): void {
-    const { queues } = this.#deps;
-    const { tenant, worker } = asked;
-    for (const handler of handlers) {
-      for (const queue of names) queues.seen({ tenant, worker, handler, queue, version });
-    }
-    queues.poll({
-      ...asked,
-      handlers,
-      queues: names,
+  #poll(part: PollPart, asker: number | undefined, answer: (found: FoundTask[]) => void): void {
+    this.#deps.queues.poll({
+      ...part,
       asker,
       answer: (claimed) =>
         answer(claimed.map(({ task, epoch, record }) => ({ task: task.id, epoch, record }))),
     });
   }
 
-  #answered({ request }: Pick<Asked, 'request'>, shard: number, found: readonly FoundTask[]): void {
+  #answered(request: number, shard: number, found: readonly FoundTask[]): void {
     const { collecting } = this.#exchanges.get(request) ?? {};
+    if (collecting?.answered(shard, found) === true) return;
     // The client has disconnected, or the shard has restarted.
-    if (collecting?.answered(shard, found) !== true) for (const task of found) this.#giveBack(task);
-  }
-
-  #giveBack({ task, epoch }: TaskClaim): void {
-    const { shards } = this.#deps;
-    this.#post(shardOf(routeOf(task), shards), { kind: 'unclaim', task, epoch });
+    for (const { task, epoch } of found) this.#deps.queues.unclaim(task, epoch);
   }
 
   // ---------------------------------------------------------------- the answer
@@ -319,7 +292,7 @@ export class Exchanges implements Room {
   #answer({ request, outcomes, collecting }: Exchange): void {
     this.#exchanges.delete(request);
     const found = collecting?.found ?? [];
-    const { maxBodyBytes } = this.#deps;
+    const { maxBodyBytes } = this.#deps.settings;
     const tasks = arrayOf(found);
     const body = `{"outcomes":[${outcomes.join(',')}],"tasks":${tasks},"max_body_bytes":${maxBodyBytes}}`;
     const claims = found.map(({ task, epoch }) => ({ task, epoch }));
@@ -336,20 +309,6 @@ export function replyWith(request: number, body: string, claims: readonly TaskCl
   return claims.length === 0
     ? { kind: 'reply', request, status: 200, body }
     : { kind: 'reply', request, status: 200, body, claims };
-}
-
-function parcelFor(
-  owner: number,
-  parcels: Map<number, Parcel>,
-  at: number,
-  result: TaskResult,
-): void {
-  const parcel = parcels.get(owner);
-  if (parcel === undefined) parcels.set(owner, { at: [at], results: [result] });
-  else {
-    parcel.at.push(at);
-    parcel.results.push(result);
-  }
 }
 
 /** @param answer without a body, or with the members of the outcome */

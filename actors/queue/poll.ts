@@ -3,8 +3,7 @@
 import type { UnixMs } from '../../src/base/time.js';
 import type { TaskClaim } from '../runtime/protocol.js';
 import type { QueueActor } from './queue.js';
-import type { ReadyTask } from './ready-tasks.js';
-import type { Window } from './window.js';
+import type { ReadyTask, Window } from './window.js';
 
 export interface PollRequest {
   /** The request on the front thread; it ends when the client disconnects. */
@@ -12,6 +11,8 @@ export interface PollRequest {
   /** '' serves all tenants. */
   readonly tenant: string;
   readonly worker: string;
+  /** Of the worker's program. */
+  readonly version: string | null;
   readonly handlers: readonly string[];
   /** '' takes the tasks of every queue name and of none. */
   readonly queues: readonly string[];
@@ -26,7 +27,9 @@ export interface PollRequest {
   readonly answer: (claimed: readonly Claimed[]) => void;
 }
 
-export interface Poll extends Omit<PollRequest, 'until'> {
+export interface Poll {
+  readonly requested: PollRequest;
+  /** Earlier than requested when its wait is ended. */
   until: UnixMs;
   /** Increases in order of arrival, and identifies the poll in its claims. */
   number: number;
@@ -56,20 +59,10 @@ export interface Claimed {
 }
 
 /** `Queues` sets number and places when it serves the poll. */
-export function newPoll(asked: PollRequest): Poll {
-  const { request, tenant, worker, handlers, queues, limit, maySeeSecrets, until, asker } = asked;
+export function newPoll(requested: PollRequest): Poll {
   return {
-    // Listed one by one, because spreading takes ten microseconds.
-    request,
-    tenant,
-    worker,
-    handlers,
-    queues,
-    limit,
-    maySeeSecrets,
-    until,
-    asker,
-    answer: asked.answer,
+    requested,
+    until: requested.until,
     number: 0,
     places: [],
     leave: undefined,

@@ -11,16 +11,20 @@
 
 import { LIMITS } from '../../src/base/limits.js';
 import type { FairSlots } from '../../src/base/quota/fair-slots.js';
+import { valueFor } from '../../src/base/quota/last-used.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { TaskPlace } from './loads.js';
 import type { Claimed, Place, Poll } from './poll.js';
-import { compareTasks, LAST_PLACE, type ReadyTask, type TaskCount } from './ready-tasks.js';
 import {
+  compareTasks,
   endRead,
+  LAST_PLACE,
   newWindow,
   offer,
   type Read,
+  type ReadyTask,
   reset,
+  type TaskCount,
   type Window,
   type WindowBounds,
   wantedRead,
@@ -54,12 +58,7 @@ export class QueueActor {
   readonly #picked = new Map<string, { readonly task: ReadyTask; readonly poll: Poll }>();
   #parkedCount = 0;
 
-  /**
-   * @param count of tasks in memory, shared by queues
-   *
-   * @param waits slots of waiting polls, shared by queues
-   * @param bounds of its windows; by default the engine's own
-   */
+  /** @param count of tasks in memory @param waits slots of waiting polls; both are shared by queues */
   constructor(effects: QueueEffects, count: TaskCount, waits: FairSlots, bounds?: WindowBounds) {
     this.#effects = effects;
     this.#count = count;
@@ -80,7 +79,9 @@ export class QueueActor {
 
   /** The window for polls of this tenant and queue name. */
   place(tenant: string, queue: string): Place {
-    const window = this.#windowFor(tenant, queue);
+    const named = valueFor(this.#windows, tenant, () => new Map<string, Window>());
+    const make = () => newWindow(tenant, queue, this.#count, this.#bounds);
+    const window = valueFor(named, queue, make);
     this.#effects.used(window);
     return { queue: this, window };
   }
@@ -90,7 +91,7 @@ export class QueueActor {
     if (this.#serve(poll)) return;
     const { places } = poll;
     if (poll.until > now) {
-      poll.leave = this.#waits.take([poll.tenant]);
+      poll.leave = this.#waits.take([poll.requested.tenant]);
       if (poll.leave === undefined) poll.until = now;
     }
     // If the table has not been read yet, the response waits for the read in any case.
@@ -117,7 +118,6 @@ export class QueueActor {
     if (isParked && poll.until <= now && !isReading(poll)) this.#answerEmpty(poll);
   }
 
-  /** The engine stops: ends all waits. */
   answerParked(): void {
     for (const window of this.#allWindows()) {
       for (const poll of window.parked) this.#answerEmpty(poll);
@@ -125,9 +125,7 @@ export class QueueActor {
   }
 
   #answerDue(window: Window, now: UnixMs): void {
-    for (const poll of window.parked) {
-      if (poll.until <= now && !isReading(poll)) this.#answerEmpty(poll);
-    }
+    for (const poll of window.parked) this.expire(poll, now);
   }
 
   #answerEmpty(poll: Poll): void {
@@ -154,7 +152,7 @@ export class QueueActor {
   #serve(poll: Poll): boolean {
     const picked: { readonly place: Place; readonly task: ReadyTask }[] = [];
     for (const { queue, window } of poll.places) queue.#readOn(window, poll);
-    while (picked.length < poll.limit) {
+    while (picked.length < poll.requested.limit) {
       const place = firstPlace(poll.places);
       if (place === undefined) break;
       const { queue } = place;
@@ -275,7 +273,7 @@ export class QueueActor {
 
   // ---------------------------------------------------------------- windows
 
-  /** Forgets a window without waiting polls; the next poll recreates it. Returns false otherwise. */
+  /** Forgets a window, which the next poll recreates. Returns false for one with waiting polls. */
   evict(window: Window): boolean {
     if (window.parked.size > 0) return false;
     reset(window);
@@ -283,20 +281,6 @@ export class QueueActor {
     named?.delete(window.queue);
     if (named?.size === 0) this.#windows.delete(window.tenant);
     return true;
-  }
-
-  #windowFor(tenant: string, queue: string): Window {
-    let named = this.#windows.get(tenant);
-    if (named === undefined) {
-      named = new Map();
-      this.#windows.set(tenant, named);
-    }
-    let window = named.get(queue);
-    if (window === undefined) {
-      window = newWindow(tenant, queue, this.#count, this.#bounds);
-      named.set(queue, window);
-    }
-    return window;
   }
 
   /** The windows that include tasks of this tenant and queue name: four at most. */

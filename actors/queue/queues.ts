@@ -4,47 +4,38 @@
  * Callers choose the names, so memory is bounded: the least recently polled windows are evicted.
  */
 
-import { routeOf, routeOfName, shardOf } from '../../src/base/ids.js';
+import { routeOf, shardOf } from '../../src/base/ids.js';
 import type { JsonValue } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { FairSlots } from '../../src/base/quota/fair-slots.js';
-import { lastUsed } from '../../src/base/quota/last-used.js';
+import { lastUsed, valueFor } from '../../src/base/quota/last-used.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { Secrets } from '../credential/secrets.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { NamedSecrets, PeerMessage, ReadyHint } from '../runtime/protocol.js';
-import type { Messages, Room } from '../runtime/room.js';
+import type { Messages, Room, Timers } from '../runtime/room.js';
 import { Service, type ServiceDeps } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 import type { OpenPolls } from './core/statistics.js';
-import type { OpenTaskRow, PollScope, QueueLoads, TaskPlace } from './loads.js';
+import type { OpenTaskRow, PollScope, QueueLoads } from './loads.js';
 import { newPoll, type Place, type Poll, type PollRequest } from './poll.js';
 import { QueueActor } from './queue.js';
-import type { ReadyTask, TaskCount } from './ready-tasks.js';
 import { WORKER } from './tables.js';
-import type { Read, Window } from './window.js';
+import type { Read, ReadyTask, TaskCount, Window } from './window.js';
 
-export interface QueuesDeps
-  extends ServiceDeps,
-    Pick<Kernel<QueueLoads>, 'shard' | 'shards' | 'loader' | 'clock' | 'now' | 'schedule'> {
-  /** Runs `expire(request)` at that time. */
-  readonly expireAt: (request: number, at: UnixMs) => void;
+type Needed = 'shard' | 'shards' | 'loader' | 'clock' | 'timers' | 'now' | 'schedule';
+
+interface QueuesDeps extends ServiceDeps, Pick<Kernel<QueueLoads>, Needed> {
   readonly secrets: Pick<Secrets, 'fill'>;
 }
 
 type ClaimAnswer = Extract<PeerMessage, { kind: 'claimed' }>;
 
-export interface WorkerSeen {
-  readonly tenant: string;
-  readonly worker: string;
-  readonly handler: string;
-  /** '' when the poll names none. */
-  readonly queue: string;
-  readonly version: string | null;
-}
-
 /** Workers whose last poll is remembered; rows of others are written again. */
 const WORKERS_REMEMBERED = 10_000;
+const NAMES_MAX = 10_000;
+/** Retry interval after a failed read. */
+const RELOAD_MS = 1_000;
 
 export class Queues implements Room {
   readonly #service: Service;
@@ -65,13 +56,26 @@ export class Queues implements Room {
   ]);
   #isDraining = false;
   /** When the registry row of a worker was last written. */
-  readonly #seen = lastUsed<string, UnixMs>(WORKERS_REMEMBERED);
+  readonly #seenAt = lastUsed<string, UnixMs>(WORKERS_REMEMBERED);
 
   readonly messages = {
-    'task.ready': (message) => this.ready(message),
-    'task.gone': ({ handler, task, tenant, queue }) => this.gone(handler, task, tenant, queue),
-    claimed: (message) => this.claimed(message),
+    'task.ready': (message) => this.#ready(message),
+    'task.gone': ({ handler, task, tenant, queue }) =>
+      this.#queues.get(handler)?.gone(task, tenant, queue),
+    claimed: (message) => {
+      // A failed claim has no record to fill.
+      const secrets = message.epoch > 0 ? message.secrets : undefined;
+      if (secrets === undefined) this.#claimed(message, message.record);
+      else this.#fill(message, secrets);
+    },
   } satisfies Messages;
+
+  readonly timers = {
+    expire: ({ request }) => {
+      const poll = this.#polls.get(request);
+      if (poll !== undefined) queueOf(poll).expire(poll, this.#deps.now());
+    },
+  } satisfies Timers;
 
   constructor(deps: QueuesDeps) {
     this.#deps = deps;
@@ -79,21 +83,24 @@ export class Queues implements Room {
   }
 
   /** A repeated message is served once. */
-  poll(asked: PollRequest): void {
-    if (this.#polls.has(asked.request)) return;
-    if (asked.limit === 0) {
-      asked.answer([]);
+  poll(requested: PollRequest): void {
+    for (const handler of requested.handlers) {
+      for (const queue of requested.queues) this.#seen(requested, handler, queue);
+    }
+    if (this.#polls.has(requested.request)) return;
+    if (requested.limit === 0) {
+      requested.answer([]);
       return;
     }
-    const poll = newPoll(asked);
+    const poll = newPoll(requested);
     if (this.#isDraining) poll.until = 0;
-    this.#polls.set(poll.request, poll);
+    this.#polls.set(requested.request, poll);
     this.#begin(poll);
     this.#letGo();
   }
 
   #begin(poll: Poll): void {
-    const { tenant, handlers, queues } = poll;
+    const { tenant, handlers, queues } = poll.requested;
     this.#pollCount += 1;
     poll.number = this.#pollCount;
     const places: Place[] = [];
@@ -105,15 +112,10 @@ export class Queues implements Room {
     queueOf(poll).poll(poll, this.#deps.now());
   }
 
-  abort(request: number): void {
+  requestAborted(request: number): void {
     const poll = this.#polls.get(request);
     this.#polls.delete(request);
     if (poll !== undefined) queueOf(poll).abort(poll);
-  }
-
-  expire(request: number): void {
-    const poll = this.#polls.get(request);
-    if (poll !== undefined) queueOf(poll).expire(poll, this.#deps.now());
   }
 
   /** Ends the wait: the response is sent as soon as claims are settled. */
@@ -137,17 +139,15 @@ export class Queues implements Room {
   /** The waiting polls of this tenant and of all tenants; '' is all. A poll counts at each of its places. */
   openPolls(tenant: string): OpenPolls[] {
     const found = new Map<string, { handler: string; queue: string; polls: number }>();
-    for (const poll of this.#polls.values()) {
-      const isAsked = tenant === '' || poll.tenant === '' || poll.tenant === tenant;
-      if (poll.leave === undefined || !isAsked) continue;
+    for (const { requested, leave } of this.#polls.values()) {
+      const isSeen = tenant === '' || requested.tenant === '' || requested.tenant === tenant;
+      if (leave === undefined || !isSeen) continue;
       // A poll for every queue is not counted again at the queues it names.
-      const queues = poll.queues.includes('') ? [''] : poll.queues;
-      for (const handler of poll.handlers) {
+      const queues = requested.queues.includes('') ? [''] : requested.queues;
+      for (const handler of requested.handlers) {
         for (const queue of queues) {
-          const key = JSON.stringify([handler, queue]);
-          const known = found.get(key);
-          if (known === undefined) found.set(key, { handler, queue, polls: 1 });
-          else known.polls += 1;
+          const none = () => ({ handler, queue, polls: 0 });
+          valueFor(found, JSON.stringify([handler, queue]), none).polls += 1;
         }
       }
     }
@@ -170,13 +170,13 @@ export class Queues implements Room {
 
   /** Ends the waits of the tenant, or of one of its workers. */
   endWaitsOf(tenant: string, worker?: string): void {
-    for (const poll of [...this.#polls.values()]) {
-      if (poll.tenant !== tenant || (worker !== undefined && poll.worker !== worker)) continue;
-      this.endWait(poll.request);
+    for (const { requested } of [...this.#polls.values()]) {
+      const isOfWorker = worker === undefined || requested.worker === worker;
+      if (requested.tenant === tenant && isOfWorker) this.endWait(requested.request);
     }
   }
 
-  ready({ handler, task: id, instance, tenant, queue, rank, createdAt }: ReadyHint): void {
+  #ready({ handler, task: id, instance, tenant, queue, rank, createdAt }: ReadyHint): void {
     const actor = this.#queues.get(handler);
     if (actor === undefined || this.#deps.commits.suspended.has(tenant)) return;
     const names = { tenant: this.#name(tenant), queue: this.#name(queue) };
@@ -185,25 +185,14 @@ export class Queues implements Room {
   }
 
   /** A hint before the commit: only for waiting polls, because another one follows the commit. */
-  decided(task: ReadyHint): void {
-    if (this.#queues.get(task.handler)?.isAwaited === true) this.ready(task);
-  }
-
-  gone(handler: string, task: string, tenant: string, queue: string): void {
-    this.#queues.get(handler)?.gone(task, tenant, queue);
-  }
-
-  claimed(message: ClaimAnswer): void {
-    // A failed claim has no record to fill.
-    const secrets = message.epoch > 0 ? message.secrets : undefined;
-    if (secrets === undefined) this.#claimed(message, message.record);
-    else this.#fill(message, secrets);
+  taskDecided(task: ReadyHint): void {
+    if (this.#queues.get(task.handler)?.isAwaited === true) this.#ready(task);
   }
 
   #claimed({ handler, poll, task, epoch }: ClaimAnswer, record: string): void {
     const queue = this.#queues.get(handler);
     if (queue !== undefined) queue.claimed(poll, task, epoch, record);
-    else if (epoch > 0) this.#unclaim(task, epoch);
+    else if (epoch > 0) this.unclaim(task, epoch);
     if (queue?.isIdle) this.#queues.delete(handler);
   }
 
@@ -229,7 +218,7 @@ export class Queues implements Room {
       (error: unknown) =>
         schedule(() => {
           log.warn({ task, err: error }, 'the secrets of a task could not be read');
-          this.#unclaim(task, epoch);
+          this.unclaim(task, epoch);
           giveUp();
         }),
     );
@@ -239,22 +228,23 @@ export class Queues implements Room {
   peerBack(shard: number): void {
     const isOfShard = (instance: string) => shardOf(routeOf(instance), this.#deps.shards) === shard;
     for (const queue of this.#queues.values()) queue.dropClaims(isOfShard);
-    for (const { asker, request } of this.#polls.values()) if (asker === shard) this.abort(request);
+    for (const { requested } of this.#polls.values())
+      if (requested.asker === shard) this.requestAborted(requested.request);
   }
 
   /** Writes the worker's registry row unless that was done lately, so that a poll costs no commit. */
-  seen(worker: WorkerSeen): void {
+  #seen({ tenant, worker, version }: PollRequest, handler: string, queue: string): void {
     const now = this.#deps.now();
-    const key = JSON.stringify([worker.tenant, worker.worker, worker.handler, worker.queue]);
-    if (now - (this.#seen.get(key) ?? 0) < LIMITS.workerSeenEveryMs) return;
-    this.#seen.set(key, now);
+    const key = JSON.stringify([tenant, worker, handler, queue]);
+    if (now - (this.#seenAt.get(key) ?? 0) < LIMITS.workerSeenEveryMs) return;
+    this.#seenAt.set(key, now);
     const turn = new Turn();
     turn.put(WORKER.seen, key, {
-      tenant_id: worker.tenant,
-      worker_id: worker.worker,
-      handler_name: worker.handler,
-      queue_name: worker.queue,
-      version: worker.version,
+      tenant_id: tenant,
+      worker_id: worker,
+      handler_name: handler,
+      queue_name: queue,
+      version,
       last_seen_at: isoTime(now),
     });
     this.#service.commitNow(turn, {
@@ -271,14 +261,15 @@ export class Queues implements Room {
     queue = new QueueActor(
       {
         claim: (poll, task) => this.#claim(handler, poll, task),
-        unclaim: (task, epoch) => this.#unclaim(task, epoch),
+        unclaim: (task, epoch) => this.unclaim(task, epoch),
         answer: (poll) => {
-          this.#polls.delete(poll.request);
-          poll.answer(poll.claimed);
+          this.#polls.delete(poll.requested.request);
+          poll.requested.answer(poll.claimed);
         },
         again: (poll) => this.#begin(poll),
         read: (window, read) => this.#read(handler, window, read),
-        expireLater: ({ request, until }) => this.#deps.expireAt(request, until),
+        expireLater: ({ requested: { request }, until }) =>
+          this.#deps.timers.push(until, { kind: 'expire', request }),
         used: (window) => {
           this.#windows.delete(window);
           this.#windows.set(window, handler);
@@ -304,8 +295,9 @@ export class Queues implements Room {
     }
   }
 
-  #claim(handler: string, { number: poll, worker, maySeeSecrets }: Poll, task: ReadyTask): void {
+  #claim(handler: string, { number: poll, requested }: Poll, task: ReadyTask): void {
     const { shard, shards } = this.#deps;
+    const { worker, maySeeSecrets } = requested;
     const { id, instance } = task;
     const message: PeerMessage = {
       kind: 'claim',
@@ -320,7 +312,7 @@ export class Queues implements Room {
     this.#deps.release([{ kind: 'peer', shard: shardOf(routeOf(instance), shards), message }]);
   }
 
-  #unclaim(task: string, epoch: number): void {
+  unclaim(task: string, epoch: number): void {
     const shard = shardOf(routeOf(task), this.#deps.shards);
     this.#deps.release([{ kind: 'peer', shard, message: { kind: 'unclaim', task, epoch } }]);
   }
@@ -329,7 +321,7 @@ export class Queues implements Room {
     const { log, clock, now, schedule } = this.#deps;
     const queue = this.#queue(handler);
     const { tenant, queue: name } = window;
-    this.#readyTasks({ handler, tenant, queue: name }, read.after, read.limit).then(
+    this.#readyTasks({ handler, tenant, queue: name }, read).then(
       (rows) =>
         schedule(() => {
           const tasks = rows.map((row) => this.#taskOf(row));
@@ -344,7 +336,7 @@ export class Queues implements Room {
   }
 
   /** Skips tasks of suspended tenants, and reads on. */
-  async #readyTasks(scope: PollScope, from: TaskPlace, limit: number): Promise<OpenTaskRow[]> {
+  async #readyTasks(scope: PollScope, { after: from, limit }: Read): Promise<OpenTaskRow[]> {
     const { loader, commits } = this.#deps;
     const found: OpenTaskRow[] = [];
     for (let after = from; ; ) {
@@ -381,13 +373,4 @@ export class Queues implements Room {
 /** Any queue of the poll can act for all of its places. */
 function queueOf({ places }: Poll): QueueActor {
   return (places[0] as Place).queue;
-}
-
-const NAMES_MAX = 10_000;
-/** Retry interval after a failed read. */
-const RELOAD_MS = 1_000;
-
-/** The shard that owns the queue of a handler. */
-export function queueShard(handler: string, shards: number): number {
-  return shardOf(routeOfName(handler), shards);
 }

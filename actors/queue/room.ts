@@ -1,30 +1,24 @@
 /** Tasks for workers: queues, and exchanges of results and polls. */
 
+import { POLL_LIMIT_DEFAULT, type PollTasks } from '../../schema/worker.js';
+import { routeOfName } from '../../src/base/ids.js';
 import type { CredentialRoom } from '../credential/room.js';
 import { tellResult } from '../instance/operations.js';
 import type { InstanceRoom } from '../instance/room.js';
 import type { Kernel } from '../runtime/kernel.js';
-import type { ReadyHint } from '../runtime/protocol.js';
-import type { Room } from '../runtime/room.js';
-import { Exchanges } from './exchanges.js';
+import type { Call, Operations, RouteOperations } from '../runtime/operation.js';
+import { Exchanges, replyWith } from './exchanges.js';
 import type { QueueLoads } from './loads.js';
-import { queueOperations } from './operations.js';
+import { arrayOf, claimOf } from './poll.js';
 import { Queues } from './queues.js';
 
-export interface QueueNeeds
-  extends Pick<InstanceRoom, 'instances' | 'tasks'>,
-    Pick<CredentialRoom, 'secrets'> {}
+type QueueNeeds = Pick<InstanceRoom, 'instances' | 'tasks'> & Pick<CredentialRoom, 'secrets'>;
 
 export function openQueues(kernel: Kernel<QueueLoads>, { secrets, instances, tasks }: QueueNeeds) {
-  const { release, settings, timers, now } = kernel;
-  const queues: Queues = new Queues({
-    ...kernel,
-    secrets,
-    expireAt: (request, at) => timers.push(at, { kind: 'expire', request }),
-  });
+  const { release, now } = kernel;
+  const queues = new Queues({ ...kernel, secrets });
   const exchanges = new Exchanges({
     ...kernel,
-    maxBodyBytes: settings.maxBodyBytes,
     queues,
     tell: (request, tenant, worker, result) =>
       tellResult({ tasks, instances, release }, request, tenant, worker, result),
@@ -32,11 +26,62 @@ export function openQueues(kernel: Kernel<QueueLoads>, { secrets, instances, tas
   return {
     parts: [queues, exchanges],
     operations: queueOperations({ queues, exchanges, release, now }),
-    timers: { expire: ({ request }) => queues.expire(request) },
-    taskDecided: (task: ReadyHint) => queues.decided(task),
-    requestAborted: (request: number) => {
-      exchanges.abort(request);
-      queues.abort(request);
+  };
+}
+
+// ---------------------------------------------------------------- operations
+
+interface QueueParts extends Pick<Kernel, 'now' | 'release'> {
+  readonly queues: Queues;
+  readonly exchanges: Exchanges;
+}
+
+/** Polls go to the shard of their handler. */
+export function queueOperations(parts: QueueParts) {
+  const { queues, exchanges, release } = parts;
+  const routes = {
+    'workers.poll': {
+      isBehindHints: true,
+      leadsTo: ({ handler_name }) => routeOfName(handler_name),
+      serve: (call) => poll(parts, call, ''),
     },
-  } satisfies Room;
+    'workers.exchange': {
+      isBehindHints: true,
+      leadsTo: 'itself',
+      serve: (call) => exchanges.serve(call),
+    },
+    'workers.pollQueue': {
+      isBehindHints: true,
+      leadsTo: ({ handler_name }) => routeOfName(handler_name),
+      serve: (call) => poll(parts, call, call.body.queue_name),
+    },
+  } satisfies RouteOperations;
+  const own = {
+    'queues.openPolls': {
+      isRead: true,
+      serve: ({ request, tenant }: Call<undefined>) =>
+        release([replyWith(request, JSON.stringify(queues.openPolls(tenant)), [])]),
+    },
+  } satisfies Operations;
+  return { ...routes, ...own };
+}
+
+function poll(
+  { queues, now, release }: QueueParts,
+  { request, tenant, body, maySeeSecrets }: Call<PollTasks>,
+  queue: string,
+): void {
+  const { worker_id: worker, handler_name: handler } = body;
+  queues.poll({
+    request,
+    tenant,
+    worker,
+    version: body.version ?? null,
+    handlers: [handler],
+    queues: [queue],
+    limit: body.limit ?? POLL_LIMIT_DEFAULT,
+    maySeeSecrets,
+    until: now() + (body.wait_ms ?? 0),
+    answer: (claimed) => release([replyWith(request, arrayOf(claimed), claimed.map(claimOf))]),
+  });
 }

@@ -7,7 +7,7 @@
 import type { ShardRouteId } from '../../schema/routes.js';
 import { IN_PLACE } from '../../src/base/offload.js';
 import type { NoneIsMissing, RowsOf } from '../../src/base/rooms.js';
-import { openActivity } from '../activity/room.js';
+import { Activity } from '../activity/activity.js';
 import { openBulkJobs } from '../bulk/room.js';
 import { type CatalogRoom, openCatalog } from '../catalog/room.js';
 import { openContinuity } from '../continuity/room.js';
@@ -72,7 +72,7 @@ export function openRooms(kernel: ShardKernel, deps: ShardDeps) {
     openLimits(kernel),
     openEvents(kernel),
     openSchedules(kernel, { plans, names, routing, instances, env }),
-    openActivity(kernel),
+    new Activity(kernel),
     openQueues(kernel, { secrets, instances, tasks }),
     openContinuity(kernel, { plans, keyring, offload, continuityRows }),
     openTriggers(kernel, deps),

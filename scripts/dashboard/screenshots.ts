@@ -12,7 +12,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import type { Page } from 'playwright-core';
-import { bucketOf } from '../../actors/activity/core/durations.js';
+import { bucketOf } from '../../actors/activity/core/activity.js';
 import { launchChromium } from '../../test/helpers/chromium.js';
 import { open, signIn } from '../../test/helpers/dashboard.js';
 import { createTestDatabase, stopSharedServer } from '../../test/helpers/database.js';

@@ -5,7 +5,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
-import { readChangeMark } from '../../actors/feed/front/change-mark.js';
+import { readChangeMark } from '../../actors/feed/front/change-reads.js';
 import { ShardClient } from '../../actors/shard/client.js';
 import { STORE } from '../../actors/shard/store.js';
 import { Supervisor } from '../../actors/shard/supervisor.js';

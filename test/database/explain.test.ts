@@ -8,7 +8,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
-import { failuresQuery, minutesQuery, outcomesQuery } from '../../actors/activity/front/reads.js';
+import {
+  failuresQuery,
+  minutesQuery,
+  outcomesQuery,
+} from '../../actors/activity/front/operations.js';
 import { bulkJobList, bulkJobStanding, openBulkJobs } from '../../actors/bulk/front/room.js';
 import { keyList, keyState, liveKeys } from '../../actors/catalog/front/api-keys.js';
 import {
@@ -26,12 +30,12 @@ import {
   approvalCountQuery,
   approvalList,
   promptsOf,
-} from '../../actors/instance/front/approval-reads.js';
+} from '../../actors/instance/front/approvals.js';
 import {
   type AttemptRow,
   attemptList,
   instanceBlocks,
-} from '../../actors/instance/front/attempt-reads.js';
+} from '../../actors/instance/front/attempts.js';
 import { auditList, transitionList } from '../../actors/instance/front/audit-reads.js';
 import {
   candidateList,
@@ -41,19 +45,18 @@ import {
   instanceList,
   instanceTenant,
 } from '../../actors/instance/front/instance-reads.js';
-import { checkpointList, lineList } from '../../actors/instance/front/note-reads.js';
-import { entryList, outputList, outputsAfter } from '../../actors/instance/front/output-reads.js';
-import { orphans } from '../../actors/instance/front/retention-reads.js';
-import { signalList } from '../../actors/instance/front/signal-reads.js';
-import { rateLimitList } from '../../actors/limits/front/rate-limit-reads.js';
+import { checkpointList, lineList, signalList } from '../../actors/instance/front/instances.js';
+import { entryList, outputList, outputsAfter } from '../../actors/instance/front/outputs.js';
+import { orphans } from '../../actors/instance/front/removal.js';
 import {
   instancesThere,
   openTaskCount,
+  rateLimitList,
   scheduleCount,
+  TENANTS_TEXT,
   tenantLimitRows,
-} from '../../actors/limits/front/tenant-limit-reads.js';
-import { TENANTS_TEXT } from '../../actors/limits/front/tenant-reads.js';
-import { taskHistory, taskList } from '../../actors/queue/front/reads.js';
+} from '../../actors/limits/front/reads.js';
+import { taskHistory, taskList } from '../../actors/queue/front/workers.js';
 import { decisionList, releaseById, releaseList } from '../../actors/release/front/operations.js';
 import { sampledRuns, storedRun } from '../../actors/release/replay-reads.js';
 import {
@@ -525,7 +528,7 @@ describe('what the front thread reads', () => {
     list: (asked: typeof page & { cursor?: string | undefined }) => PageRequest<Row>,
     row: object = AT_NOON,
   ) => list({ ...page, ...behind(list(page), row) });
-  const after = { id: uuid(8_003), at: '2025-01-01 11:06:55+00' };
+  const after = { id: uuid(8_003), created_at: '2025-01-01T11:06:55Z' };
   const open = { ...ofTenant, is_open: true } as const;
   const behindNoon = behind(candidateList(open), AT_NOON);
   const asManyAsLookedAt = {
@@ -611,11 +614,7 @@ describe('what the front thread reads', () => {
     ['a job and what it has changed', { text: bulkJobStanding.text, values: [uuid(77)] }],
     ['the oldest open job of each tenant', { text: openBulkJobs.text, values: [1_000] }],
     ['all outputs of an instance, for a stream', outputsAfter(BUSY, undefined), ofOneInstance],
-    [
-      'the later outputs of an instance, for a stream',
-      outputsAfter(BUSY, { id: after.id, created_at: after.at }),
-      ofOneInstance,
-    ],
+    ['the later outputs of an instance, for a stream', outputsAfter(BUSY, after), ofOneInstance],
     ['checkpoints of an instance', checkpointList({ ...ofBusy, limit: 100 })],
     [
       'lines that the steps of an instance logged',

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { approvalCountQuery, approvalList } from '../../actors/instance/front/approval-reads.js';
+import { approvalCountQuery, approvalList } from '../../actors/instance/front/approvals.js';
 import {
   candidateList,
   deadLetterList,
@@ -12,7 +12,7 @@ import {
   instanceList,
   withVersions,
 } from '../../actors/instance/front/instance-reads.js';
-import { taskList } from '../../actors/queue/front/reads.js';
+import { taskList } from '../../actors/queue/front/workers.js';
 import { releaseList } from '../../actors/release/front/operations.js';
 import { deliveryList } from '../../actors/webhook/front/operations.js';
 import { LIMITS } from '../../src/base/limits.js';

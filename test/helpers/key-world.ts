@@ -48,7 +48,8 @@ export class KeyWorld extends ActorWorld {
     this.#numbers.set(instance, number);
     this.wishes.set(instance, { number, max, createdAt });
     const tenant = 'acme';
-    return () => this.#keys.wanted(KEY, { instance, tenant, number, max, createdAt });
+    const request = { key: KEY, instance, tenant, number, max, createdAt };
+    return () => this.#keys.messages['permit.wanted']({ kind: 'permit.wanted', ...request });
   }
 
   /** The instance writes down that it needs none any more. */
@@ -56,7 +57,8 @@ export class KeyWorld extends ActorWorld {
     this.running.delete(instance);
     this.wishes.delete(instance);
     const number = this.#numbers.get(instance) ?? 0;
-    return () => this.#keys.left(KEY, instance, number);
+    const withdrawal = { key: KEY, instance, number };
+    return () => this.#keys.messages['permit.left']({ kind: 'permit.left', ...withdrawal });
   }
 
   /** The actor hears these words in one turn; resolves when all that follows has happened. */

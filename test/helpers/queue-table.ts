@@ -1,7 +1,7 @@
 /** Waiting tasks as their table has them, for tests of queues. */
 
 import type { PollScope, TaskPlace } from '../../actors/queue/loads.js';
-import { compareTasks, type ReadyTask } from '../../actors/queue/ready-tasks.js';
+import { compareTasks, type ReadyTask } from '../../actors/queue/window.js';
 
 type Scope = Pick<PollScope, 'tenant' | 'queue'>;
 

@@ -6,7 +6,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
-import { Watermark } from '../../actors/feed/front/change-readers.js';
+import { Watermark } from '../../actors/feed/front/changes.js';
 import type { ShardSettings } from '../../actors/runtime/kernel.js';
 import type { Reply, RequestPost } from '../../actors/runtime/protocol.js';
 import { ShardClient } from '../../actors/shard/client.js';

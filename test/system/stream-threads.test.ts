@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
-import { InstanceStreams } from '../../actors/feed/front/instance-stream.js';
+import { openInstanceStreams } from '../../actors/feed/front/instance-stream.js';
 import { EngineError } from '../../src/base/errors.js';
 import { createLogger } from '../../src/base/log.js';
 import type { FrontDeps } from '../../src/http/operation.js';
@@ -24,17 +24,17 @@ let client: ThreadEngine['client'];
 let supervisor: ThreadEngine['supervisor'];
 let sql: ThreadEngine['sql'];
 let front: FrontDeps;
-let streams: InstanceStreams;
+let opened: ReturnType<typeof openInstanceStreams>;
 
 before(async () => {
   engine = await startThreadEngine({ shards: SHARDS, lanes: 3, tenant: TENANT });
   ({ client, supervisor, sql } = engine);
   front = engine.front();
-  streams = new InstanceStreams({ client, log: createLogger('silent', 'test') });
+  opened = openInstanceStreams({ client, log: createLogger('silent', 'test') });
 });
 
 after(async () => {
-  streams?.close();
+  opened?.streams.close();
   await engine?.stop();
 });
 
@@ -113,7 +113,7 @@ function exchange(): Held {
 }
 
 const streamOf = (deps: FrontDeps, id: string, search: string) =>
-  streams.operations['instances.stream'](
+  opened.operations['instances.stream'](
     deps,
     frontCall('instances.stream', { tenant: TENANT, params: { id }, search }),
   );
@@ -217,7 +217,7 @@ test('a client that leaves, and the end of the engine, release everything', asyn
   await eventually(() => assert.ok(client.inFlight >= 2));
   left.leave();
   await eventually(() => assert.ok(left.isEnded));
-  streams.close();
+  opened.streams.close();
   await eventually(() => assert.ok(stopped.isEnded && blocked.isEnded));
   await eventually(() => assert.equal(client.inFlight, 0));
   assert.doesNotMatch(stopped.text(), /done|error/);

@@ -9,7 +9,7 @@ import {
   placeBefore,
   placeOf,
 } from '../../actors/feed/core/change-cursor.js';
-import { type StreamPlace, StreamPlaces } from '../../actors/feed/front/stream-places.js';
+import { type StreamPlace, StreamPlaces } from '../../actors/feed/front/event-stream.js';
 import { Watchers } from '../../actors/feed/watchers.js';
 import { AUDIT } from '../../actors/instance/output-tables.js';
 import { CommitLog, type PendingUnit, type Settlement } from '../../actors/runtime/commit-log.js';

@@ -13,7 +13,7 @@ import {
   verdictOn,
 } from '../../actors/continuity/core/migration.js';
 import { carryOver, isCarried } from '../../actors/instance/core/carry-over.js';
-import { lostCleanUps } from '../../actors/instance/core/lost-clean-ups.js';
+import { lostCleanUps } from '../../actors/instance/core/owed-clean-ups.js';
 import type { FrontierCase, PositionVerdict } from '../../actors/release/core/position.js';
 import { replayToPosition } from '../../actors/release/core/position.js';
 import { brokenRule, type JudgedReceipt } from '../../actors/release/core/position-checks.js';

@@ -7,10 +7,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { TenantAdmission } from '../../actors/limits/front/admission.js';
-import {
-  type SetLimits,
-  TenantLimitRegistry,
-} from '../../actors/limits/front/tenant-limit-registry.js';
+import { type SetLimits, TenantLimitRegistry } from '../../actors/limits/front/tenant-limits.js';
 import { RunQueue } from '../../actors/shard/run-queue.js';
 import { WorkInProgress } from '../../actors/shard/work-in-progress.js';
 import { ROUTES, type RouteId } from '../../schema/routes.js';

@@ -5,8 +5,14 @@ import { beforeEach, test } from 'node:test';
 import fc from 'fast-check';
 import { arrayOf, newPoll, type Poll, type PollRequest } from '../../actors/queue/poll.js';
 import { QueueActor } from '../../actors/queue/queue.js';
-import { compareTasks, type ReadyTask, type TaskCount } from '../../actors/queue/ready-tasks.js';
-import type { Read, Window, WindowBounds } from '../../actors/queue/window.js';
+import {
+  compareTasks,
+  type Read,
+  type ReadyTask,
+  type TaskCount,
+  type Window,
+  type WindowBounds,
+} from '../../actors/queue/window.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { FairSlots } from '../../src/base/quota/fair-slots.js';
 import { column } from '../helpers/columns.js';
@@ -18,7 +24,7 @@ interface Row extends ReadyTask {
   readonly handler: string;
 }
 
-const isFor = ({ tenant, handlers, queues }: Poll, task: Row) =>
+const isFor = ({ requested: { tenant, handlers, queues } }: Poll, task: Row) =>
   handlers.includes(task.handler) && queues.some((queue) => isIn({ tenant, queue }, task));
 
 /** The queues of two handlers; tasks and polls are of the first one unless they say otherwise. */
@@ -43,11 +49,12 @@ class Recorder {
   #newQueue(handler: string, bounds?: WindowBounds): QueueActor {
     return new QueueActor(
       {
-        claim: ({ number, worker }, task) => {
+        claim: ({ number, requested: { worker } }, task) => {
           this.claims.push({ poll: number, task: task.id, worker, handler });
         },
         unclaim: (task, epoch) => this.unclaims.push([task, epoch]),
-        answer: ({ request, claimed }) => this.replies.push({ request, body: arrayOf(claimed) }),
+        answer: ({ requested: { request }, claimed }) =>
+          this.replies.push({ request, body: arrayOf(claimed) }),
         again: (poll) => this.begin(poll),
         read: (window, read) => this.reads.push({ window, read, handler }),
         expireLater: () => undefined,
@@ -88,7 +95,8 @@ class Recorder {
   }
 
   pollUnread(request: number, changes: Partial<PollRequest> = {}): Poll {
-    const base = { tenant: 't1', worker: 'w1', handlers: ['h'], queues: [''], limit: 1, until: 0 };
+    const worker = { worker: 'w1', version: null };
+    const base = { tenant: 't1', ...worker, handlers: ['h'], queues: [''], limit: 1, until: 0 };
     const poll = newPoll({ request, ...base, answer: () => undefined, ...changes });
     this.begin(poll);
     return poll;
@@ -97,8 +105,9 @@ class Recorder {
   begin(poll: Poll): void {
     this.#polls += 1;
     poll.number = this.#polls;
-    poll.places = poll.handlers.flatMap((handler) =>
-      poll.queues.map((queue) => this.of(handler).place(poll.tenant, queue)),
+    const { handlers, queues, tenant } = poll.requested;
+    poll.places = handlers.flatMap((handler) =>
+      queues.map((queue) => this.of(handler).place(tenant, queue)),
     );
     poll.places[0]!.queue.poll(poll, 10);
   }

@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { continuityOperations } from '../../actors/continuity/operations.js';
 import { eventOperations } from '../../actors/event/room.js';
 import { type InstanceParts, instanceOperations } from '../../actors/instance/operations.js';
-import { queueOperations } from '../../actors/queue/operations.js';
+import { queueOperations } from '../../actors/queue/room.js';
 import type { Operations } from '../../actors/runtime/operation.js';
 import type { Reply, RequestPost } from '../../actors/runtime/protocol.js';
 import type { Effect } from '../../actors/runtime/turn.js';

@@ -10,8 +10,8 @@ import {
   type EndedPage,
   Retention,
   type RetentionDeps,
-} from '../../actors/instance/front/retention.js';
-import { SequenceRemoval } from '../../actors/instance/front/sequence-removal.js';
+  SequenceRemoval,
+} from '../../actors/instance/front/removal.js';
 import { EngineError, unavailable } from '../../src/base/errors.js';
 import { firstIdAt } from '../../src/base/ids.js';
 import { realClock } from '../../src/base/real-clock.js';

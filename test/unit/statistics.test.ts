@@ -3,8 +3,13 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { ACTIVITY_KEPT_MS, Activity } from '../../actors/activity/activity.js';
-import { ActivityLines } from '../../actors/activity/core/activity.js';
-import { addTo, type Buckets, bucketOf, quantile } from '../../actors/activity/core/durations.js';
+import {
+  ActivityLines,
+  addTo,
+  type Buckets,
+  bucketOf,
+  quantile,
+} from '../../actors/activity/core/activity.js';
 import { foldReason } from '../../actors/instance/core/failure-reason.js';
 import { queuesOf, releasePoints } from '../../actors/queue/core/statistics.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';

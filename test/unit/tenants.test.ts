@@ -3,8 +3,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 import { ChangeGroups } from '../../actors/instance/change-many.js';
-import { TenantLimitRegistry } from '../../actors/limits/front/tenant-limit-registry.js';
-import { TenantLimitOperations } from '../../actors/limits/front/tenant-limits.js';
+import {
+  TenantLimitOperations,
+  TenantLimitRegistry,
+} from '../../actors/limits/front/tenant-limits.js';
 import { failed, TENANT_SUSPENDED } from '../../actors/runtime/commit.js';
 import type { Effect } from '../../actors/runtime/turn.js';
 import type { Loads } from '../../actors/shard/loads.js';

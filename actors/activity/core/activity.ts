@@ -1,23 +1,18 @@
-/** Aggregates stored minutes into intervals. Pure. */
+/** Aggregates stored minutes into intervals, with histograms of durations. Pure. */
 
 import type { ActivityInterval } from '../../../schema/statistics.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
-import { addTo, type Buckets, quantile } from './durations.js';
 
-export interface StoredMinute {
+type Sums = Pick<ActivityInterval, 'created' | 'completed' | 'failed' | 'cancelled'>;
+
+export interface StoredMinute extends Sums {
   readonly at: string;
-  readonly created: number;
-  readonly completed: number;
-  readonly failed: number;
-  readonly cancelled: number;
   /** JSON: pairs of a bucket and a count. */
   readonly durations: string;
 }
 
-type Sums = Pick<StoredMinute, 'created' | 'completed' | 'failed' | 'cancelled'>;
-
 interface Interval {
-  readonly counts: Record<keyof Sums, number>;
+  readonly counts: Sums;
   readonly durations: Buckets;
 }
 
@@ -57,4 +52,33 @@ export class ActivityLines {
       duration_p95_ms: quantile(durations, 0.95),
     }));
   }
+}
+
+// ---------------------------------------------------------------- durations
+
+/** Buckets per doubling: a quantile is at most a tenth off. */
+const PER_DOUBLING = 4;
+
+/** A histogram with exponential buckets: quantiles have the same relative error at any scale. */
+export type Buckets = Map<number, number>;
+
+/** Bucket 0 holds durations below a millisecond. */
+export function bucketOf(ms: number): number {
+  return ms < 1 ? 0 : 1 + Math.floor(Math.log2(ms) * PER_DOUBLING);
+}
+
+export function addTo(buckets: Buckets, bucket: number, count: number): void {
+  buckets.set(bucket, (buckets.get(bucket) ?? 0) + count);
+}
+
+/** In ms, the geometric middle of a bucket; null without observations. @param part between 0 and 1 */
+export function quantile(buckets: Buckets, part: number): number | null {
+  const total = [...buckets.values()].reduce((sum, count) => sum + count, 0);
+  let below = 0;
+  for (const bucket of [...buckets.keys()].sort((a, b) => a - b)) {
+    below += buckets.get(bucket) as number;
+    if (below < total * part) continue;
+    return bucket === 0 ? 0 : Math.round(2 ** ((bucket - 0.5) / PER_DOUBLING));
+  }
+  return null;
 }

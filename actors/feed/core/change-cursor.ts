@@ -1,7 +1,8 @@
 /** Positions in the change feed (docs/changes.md), in the order of (time, id). Pure. */
 
 import { toUnixMs } from '../../../schema/common.js';
-import { decodeUtf8 } from '../../../src/base/json-guard.js';
+import { isJsonObject } from '../../../src/base/json.js';
+import { decodeUtf8, parseJson } from '../../../src/base/json-guard.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
 
 /** After every entry up to this one, which need not exist. */
@@ -24,12 +25,7 @@ export function placeBefore(at: UnixMs): ChangePlace {
 
 /** base64url of `{"created_at", "id"}` without padding. */
 export function cursorOf({ at, id }: ChangePlace): string {
-  return cursorText(isoTime(at), id);
-}
-
-/** The same for an entry with its time as text. */
-export function cursorText(createdAt: string, id: string): string {
-  return Buffer.from(`{"created_at":"${createdAt}","id":"${id}"}`).toString('base64url');
+  return Buffer.from(`{"created_at":"${isoTime(at)}","id":"${id}"}`).toString('base64url');
 }
 
 const BASE64URL = /^[A-Za-z0-9_-]+$/;
@@ -41,22 +37,13 @@ const FINER_THAN_MS = /\.\d{3}\d*[1-9]/;
 export function placeOf(cursor: string): ChangePlace | undefined {
   if (!BASE64URL.test(cursor) || cursor.length % 4 === 1) return undefined;
   const text = decodeUtf8(Buffer.from(cursor, 'base64url'));
-  const fields = text === undefined ? undefined : parsed(text);
-  if (typeof fields?.created_at !== 'string' || typeof fields.id !== 'string') return undefined;
-  const at = toUnixMs(fields.created_at);
-  const id = fields.id.toLowerCase();
+  const parsed = parseJson(text ?? '');
+  if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
+  const { created_at, id: named } = parsed.value;
+  if (typeof created_at !== 'string' || typeof named !== 'string') return undefined;
+  const at = toUnixMs(created_at);
+  const id = named.toLowerCase();
   if (at === undefined || !UUID.test(id)) return undefined;
   // Entries have whole milliseconds: the cursor is after all of that one.
-  return { at, id: FINER_THAN_MS.test(fields.created_at) ? LAST_ID : id };
-}
-
-function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    return isObject ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    // The caller reports an invalid cursor.
-    return undefined;
-  }
+  return { at, id: FINER_THAN_MS.test(created_at) ? LAST_ID : id };
 }

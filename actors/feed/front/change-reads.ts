@@ -7,6 +7,7 @@
 
 import { LIMITS } from '../../../src/base/limits.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
+import { withClient } from '../../../src/db/pool.js';
 import type { Query } from '../../../src/db/reads/query.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
 import { type AuditRow, auditText } from '../../instance/front/audit-reads.js';
@@ -33,8 +34,6 @@ export interface ChangesRequest {
 
 export interface ChangesPage {
   readonly entries: readonly ChangeEntry[];
-  /** Of the last entry; undefined when there is none. */
-  readonly last: ChangePlace | undefined;
   /** Everything up to here is in this page or an earlier one. */
   readonly place: ChangePlace;
   /** There are, or may be, more entries below. */
@@ -55,20 +54,22 @@ export async function changesPage(reads: Reader, request: ChangesRequest): Promi
   let bytesLeft = bytesMax;
   let hasMore = place.at < below;
   for (let windows = 0; hasMore && windows < WINDOWS_MAX; windows++) {
-    const end = await endOfWindow(reads, tenant, place.at, below);
+    const query = windowQuery(tenant, place.at, below);
+    const [row] = await reads.rowsOf<{ readonly created_at: string }>(query, CHEAPER);
+    const end = row === undefined ? below : Math.min(below, Date.parse(row.created_at) + 1);
     const wanted = bytesLeft > 0 ? limit - entries.length : 0;
     const window = { tenant, after: place, below: end, limit: wanted, bytesMax: bytesLeft };
     const batch = await readWindow(reads, window);
     entries.push(...batch.entries);
     bytesLeft -= batch.entries.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
     if (batch.isCut) {
-      const last = lastOf(entries);
-      return { entries, last, place: last ?? place, hasMore };
+      const { at, id } = entries.at(-1) ?? place;
+      return { entries, place: { at, id }, hasMore };
     }
     place = placeBefore(end);
     hasMore = end < below;
   }
-  return { entries, last: lastOf(entries), place, hasMore };
+  return { entries, place, hasMore };
 }
 
 async function readWindow(
@@ -90,22 +91,6 @@ async function readWindow(
   });
   // The last one may not have fitted.
   return { entries: entries.slice(0, texts.length), isCut };
-}
-
-async function endOfWindow(
-  reads: Reader,
-  tenant: string,
-  from: UnixMs,
-  below: UnixMs,
-): Promise<UnixMs> {
-  const query = windowQuery(tenant, from, below);
-  const [row] = await reads.rowsOf<{ readonly created_at: string }>(query, CHEAPER);
-  return row === undefined ? below : Math.min(below, Date.parse(row.created_at) + 1);
-}
-
-function lastOf(entries: readonly ChangeEntry[]): ChangePlace | undefined {
-  const last = entries.at(-1);
-  return last && { at: last.at, id: last.id };
 }
 
 /**
@@ -144,4 +129,17 @@ export function changesQuery(
       ') changes order by created_at, id limit $5::bigint',
     values: [tenant, isoTime(after.at), after.id, isoTime(below), limit],
   };
+}
+
+/**
+ * The mark of the feed under earlier owners of the database (`actors/feed/changes.ts`); 0 when the feed was never read.
+ * Read before anything is stamped, when the predecessor cannot raise the mark any more.
+ */
+export function readChangeMark(connectionString: string): Promise<UnixMs> {
+  return withClient({ connectionString, applicationName: 'engine start' }, async (client) => {
+    const { rows } = await client.query<{ readonly stamps_from: string }>(
+      'select stamps_from from change_mark where id = 1',
+    );
+    return rows[0] === undefined ? 0 : Date.parse(rows[0].stamps_from);
+  });
 }

@@ -3,20 +3,20 @@
  * events. Shards report commits, so nothing is polled.
  */
 
+import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { CHANGES_LIMIT_MAX } from '../../../schema/change.js';
 import type { Clock } from '../../../src/base/clock.js';
 import { EngineError, invalid } from '../../../src/base/errors.js';
-import type { Logger } from '../../../src/base/log.js';
+import { valueFor } from '../../../src/base/quota/last-used.js';
 import type { UnixMs } from '../../../src/base/time.js';
 import type { Reads } from '../../../src/db/reads.js';
+import type { FrontKernel } from '../../../src/http/front-room.js';
 import {
   type AnyCall,
   type FrontOperations,
   jsonReply,
   listTenant,
-  type Operation,
-  type StreamOperation,
 } from '../../../src/http/operation.js';
 import type { Shards } from '../../runtime/shards.js';
 import {
@@ -26,8 +26,7 @@ import {
   placeBefore,
   placeOf,
 } from '../core/change-cursor.js';
-import type { feedOperations } from '../operations.js';
-import { FollowedTenant, Watermark } from './change-readers.js';
+import type { feedOperations } from '../room.js';
 import { type ChangeEntry, type ChangesPage, changesPage } from './change-reads.js';
 import { type EventStream, OpenStreams } from './event-stream.js';
 
@@ -35,24 +34,20 @@ import { type EventStream, OpenStreams } from './event-stream.js';
 const STREAM_PAGE_BYTES = 1024 * 1024;
 /** Streams end when their clients do, which cannot be predicted. */
 const RETRY_AFTER_MS = 5_000;
-/** Minimum interval between reads of a stream, so that changes are batched. */
+/** Minimum interval between reads of a stream, and between requests to a shard, so that changes are batched. */
 const PACE_MS = 50;
-/** Retry interval of a stream while shards or the database are unavailable. */
+/** Retry interval while shards or the database are unavailable. */
 const RETRY_MS = 500;
 
-export interface ChangesDeps {
+interface ChangesDeps extends Pick<FrontKernel, 'clock' | 'now' | 'log'> {
   readonly client: Pick<Shards<typeof feedOperations>, 'ask'>;
   readonly shards: number;
-  readonly clock: Clock;
-  /** Engine time. */
-  readonly now: () => UnixMs;
-  readonly log: Logger;
 }
 
 export class Changes {
   readonly watermark: Watermark;
   readonly #deps: ChangesDeps;
-  readonly #streams: OpenStreams;
+  readonly streams: OpenStreams;
   readonly #followed = new Map<string, FollowedTenant>();
   /** Pages being read, shared by streams at one position. */
   readonly #pages = new Map<string, Promise<ChangesPage>>();
@@ -62,52 +57,40 @@ export class Changes {
     this.watermark = new Watermark(deps);
     const tooMany = (message: string) =>
       new EngineError('ENG_TOO_MANY_STREAMS', message, RETRY_AFTER_MS);
-    this.#streams = new OpenStreams({ tooMany, log: deps.log });
+    this.streams = new OpenStreams({ tooMany, log: deps.log });
   }
-
-  /** Rejects with an EngineError: 400 or 503. */
-  readonly #list: Operation<'changes.list'> = async (front, call) => {
-    const { query } = call;
-    const tenant = tenantOf(call, query.tenant_id);
-    const after = placeIn('cursor', query.cursor) ?? FEED_START;
-    const limit = Math.max(query.limit, 1);
-    const below = await this.#belowNow().catch((error: unknown) => {
-      // Entries below the last watermark stay readable while nothing is committed.
-      const isDown = error instanceof EngineError && error.code === 'ENG_DATABASE_DOWN';
-      if (!isDown || this.watermark.last === 0) throw error;
-      return this.watermark.last;
-    });
-    const page = await changesPage(front.reads, { tenant, after, below, limit });
-    const next = page.hasMore ? page.place : page.last;
-    const cursor = next === undefined ? '' : `"next_cursor":"${cursorOf(next)}",`;
-    const texts = page.entries.map(({ text }) => text);
-    return jsonReply(`{"changes":[${texts.join(',')}],${cursor}"has_more":${page.hasMore}}`);
-  };
-
-  /** Rejects with an EngineError: 400, 429, or 503. */
-  readonly #open: StreamOperation<'changes.stream'> = async (front, call) => {
-    const { query } = call;
-    const tenant = tenantOf(call, query.tenant_id);
-    const given =
-      placeIn('cursor', query.cursor) ?? placeIn('Last-Event-ID', call.header('last-event-id'));
-    return this.#streams.open(call, async (signal) => {
-      const start = given ?? placeBefore(await this.#belowNow());
-      return (events) => this.#follow(front.reads, tenant, start, events, signal);
-    });
-  };
 
   readonly operations = {
-    'changes.list': this.#list,
-    'changes.stream': this.#open,
+    /** Rejects with an EngineError: 400 or 503. */
+    'changes.list': async (front, call) => {
+      const { query } = call;
+      const tenant = tenantOf(call, query.tenant_id);
+      const after = placeIn('cursor', query.cursor) ?? FEED_START;
+      const limit = Math.max(query.limit, 1);
+      const below = await this.#belowNow().catch((error: unknown) => {
+        // Entries below the last watermark stay readable while nothing is committed.
+        const isDown = error instanceof EngineError && error.code === 'ENG_DATABASE_DOWN';
+        if (!isDown || this.watermark.last === 0) throw error;
+        return this.watermark.last;
+      });
+      const page = await changesPage(front.reads, { tenant, after, below, limit });
+      const next = page.hasMore ? page.place : page.entries.at(-1);
+      const cursor = next === undefined ? '' : `"next_cursor":"${cursorOf(next)}",`;
+      const texts = page.entries.map(({ text }) => text);
+      return jsonReply(`{"changes":[${texts.join(',')}],${cursor}"has_more":${page.hasMore}}`);
+    },
+    /** Rejects with an EngineError: 400, 429, or 503. */
+    'changes.stream': async (front, call) => {
+      const { query } = call;
+      const tenant = tenantOf(call, query.tenant_id);
+      const given =
+        placeIn('cursor', query.cursor) ?? placeIn('Last-Event-ID', call.header('last-event-id'));
+      return this.streams.open(call, async (signal) => {
+        const start = given ?? placeBefore(await this.#belowNow());
+        return (events) => this.#follow(front.reads, tenant, start, events, signal);
+      });
+    },
   } satisfies Partial<FrontOperations>;
-
-  get openCount(): number {
-    return this.#streams.count;
-  }
-
-  close(): void {
-    this.#streams.close();
-  }
 
   /** Above any entry that the caller may know. */
   #belowNow(): Promise<UnixMs> {
@@ -149,26 +132,20 @@ export class Changes {
   }
 
   #join(tenant: string): FollowedTenant {
-    let followed = this.#followed.get(tenant);
-    if (followed === undefined) {
-      followed = new FollowedTenant(this.#deps, tenant);
-      this.#followed.set(tenant, followed);
-    }
+    const start = () => new FollowedTenant(this.#deps, tenant);
+    const followed = valueFor(this.#followed, tenant, start);
     followed.join();
     return followed;
   }
 
   #page(reads: Reads, tenant: string, after: ChangePlace, below: UnixMs): Promise<ChangesPage> {
     const key = JSON.stringify([tenant, after, below]);
-    let page = this.#pages.get(key);
-    if (page === undefined) {
+    return valueFor(this.#pages, key, () => {
       const request = { tenant, after, below, limit: CHANGES_LIMIT_MAX };
-      page = changesPage(reads, { ...request, bytesMax: STREAM_PAGE_BYTES }).finally(() =>
+      return changesPage(reads, { ...request, bytesMax: STREAM_PAGE_BYTES }).finally(() =>
         this.#pages.delete(key),
       );
-      this.#pages.set(key, page);
-    }
-    return page;
+    });
   }
 }
 
@@ -189,4 +166,164 @@ function placeIn(name: string, cursor: string | undefined): ChangePlace | undefi
   const place = placeOf(cursor);
   if (place === undefined) throw invalid(`${name} is not a cursor of an earlier answer`);
   return place;
+}
+
+// ---------------------------------------------------------------- requests to the shards
+
+/**
+ * Readers within this time share one request to the shards. Each request may put the times of entries a millisecond
+ * ahead, so at most one in this time does not outrun the clock.
+ */
+const ROUND_MS = 2;
+
+interface WatermarkDeps extends Pick<ChangesDeps, 'client' | 'shards'> {
+  readonly clock: Pick<Clock, 'setTimeout'>;
+}
+
+export class Watermark {
+  readonly #deps: WatermarkDeps;
+  /** No shard may stamp below; see `SupervisorDeps.stampsFrom`. */
+  #highest: UnixMs = 0;
+  #past: UnixMs = 0;
+  #round: Promise<UnixMs> | undefined;
+  #last: UnixMs = 0;
+
+  constructor(deps: WatermarkDeps) {
+    this.#deps = deps;
+  }
+
+  /** The highest watermark of any shard so far. */
+  get highest(): UnixMs {
+    return this.#highest;
+  }
+
+  /** The latest result of `above`: every entry below it is in the rows. 0: none yet. */
+  get last(): UnixMs {
+    return this.#last;
+  }
+
+  /** The mark of an earlier owner of the database. */
+  raise(at: UnixMs): void {
+    this.#highest = Math.max(this.#highest, at);
+  }
+
+  /**
+   * A time above `past` below which all entries are in the rows. Rejects with an EngineError when a shard is
+   * unavailable.
+   */
+  above(past: UnixMs): Promise<UnixMs> {
+    this.#past = Math.max(this.#past, past);
+    this.#round ??= new Promise((resolve, reject) => {
+      this.#deps.clock.setTimeout(() => {
+        this.#round = undefined;
+        this.#below(this.#past).then(resolve, reject);
+      }, ROUND_MS);
+    });
+    return this.#round;
+  }
+
+  /** Repeated when a shard stamps ahead of its clock, so that a caller's own changes are visible at once. */
+  async #below(past: UnixMs): Promise<UnixMs> {
+    let { below, ahead } = await this.#ask(past);
+    if (below <= ahead) ({ below } = await this.#ask(ahead));
+    this.#last = Math.max(this.#last, below);
+    return below;
+  }
+
+  async #ask(past: UnixMs): Promise<{ readonly below: UnixMs; readonly ahead: UnixMs }> {
+    const { client, shards } = this.#deps;
+    const asked = Array.from({ length: shards }, async (_, shard) => {
+      const reply = await client.ask(shard, 'changes.watermark', '', '', past);
+      const answer = JSON.parse(reply.body) as { readonly at: UnixMs; readonly ahead: UnixMs };
+      this.raise(answer.at);
+      return answer;
+    });
+    const answers = await Promise.all(asked);
+    return {
+      below: Math.min(...answers.map(({ at }) => at)),
+      ahead: Math.max(...answers.map(({ ahead }) => ahead)),
+    };
+  }
+}
+
+/** A followed tenant: one request per shard, whatever the number of followers. */
+class FollowedTenant {
+  readonly #deps: ChangesDeps;
+  readonly #tenant: string;
+  readonly #ending = new AbortController();
+  readonly #waiting = new Set<() => void>();
+  #followers = 0;
+  /** Counts reported changes. */
+  #news = 0;
+  #past: UnixMs = 0;
+
+  constructor(deps: ChangesDeps, tenant: string) {
+    this.#deps = deps;
+    this.#tenant = tenant;
+    // One listener per shard; Node warns beyond ten.
+    setMaxListeners(0, this.#ending.signal);
+    for (let shard = 0; shard < deps.shards; shard++) void this.#watch(shard);
+  }
+
+  join(): void {
+    this.#followers += 1;
+  }
+
+  /** @returns whether no follower is left, and requests have ended */
+  leave(): boolean {
+    this.#followers -= 1;
+    if (this.#followers > 0) return false;
+    this.#ending.abort();
+    return true;
+  }
+
+  /**
+   * Resolves on a change since `seen`, with the next value of `seen`; the times of reported entries are at most `past`.
+   * Rejects with the reason of the signal.
+   */
+  async newsSince(seen: number, signal: AbortSignal): Promise<{ seen: number; past: UnixMs }> {
+    while (this.#news === seen) await this.#wait(signal);
+    return { seen: this.#news, past: this.#past };
+  }
+
+  #wait(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      const settle = () => {
+        this.#waiting.delete(settle);
+        signal.removeEventListener('abort', settle);
+        if (signal.aborted) reject(signal.reason);
+        else resolve();
+      };
+      this.#waiting.add(settle);
+      signal.addEventListener('abort', settle, { once: true });
+    });
+  }
+
+  #report(past: UnixMs): void {
+    this.#past = Math.max(this.#past, past);
+    this.#news += 1;
+    for (const settle of this.#waiting) settle();
+  }
+
+  /** An unknown version is answered at once, so nothing is missed. */
+  async #watch(shard: number): Promise<void> {
+    const { client } = this.#deps;
+    const { signal } = this.#ending;
+    let known: number | undefined;
+    while (!signal.aborted) {
+      try {
+        const reply = await client.ask(shard, 'changes.watch', this.#tenant, '', known, signal);
+        const { version, latest } = JSON.parse(reply.body) as { version: number; latest: UnixMs };
+        if (version !== known) this.#report(latest);
+        known = version;
+        await pause(PACE_MS);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof EngineError)) this.#deps.log.error({ err: error }, 'defect');
+        known = undefined;
+        await pause(RETRY_MS);
+      }
+    }
+  }
 }

@@ -16,10 +16,10 @@ import type {
   FrontOperations,
   StreamOperation,
 } from '../../../src/http/operation.js';
-import { outputsAfter } from '../../instance/front/output-reads.js';
+import { outputsAfter } from '../../instance/front/outputs.js';
 import type { ListedOutput } from '../../instance/loads.js';
 import type { Shards } from '../../runtime/shards.js';
-import type { feedOperations } from '../operations.js';
+import type { feedOperations } from '../room.js';
 import { type EventStream, OpenStreams } from './event-stream.js';
 
 const PACE_MS_MIN = 100;
@@ -30,38 +30,19 @@ export interface InstanceStreamsDeps {
   readonly log: Logger;
 }
 
-export class InstanceStreams {
-  readonly #deps: InstanceStreamsDeps;
-  readonly #streams: OpenStreams;
-
-  constructor(deps: InstanceStreamsDeps) {
-    this.#deps = deps;
-    this.#streams = new OpenStreams({
-      tooMany: (message) => unavailable('ENG_OVERLOADED', message),
-      log: deps.log,
-    });
-  }
-
+export function openInstanceStreams({ client, log }: InstanceStreamsDeps) {
+  const streams = new OpenStreams({
+    tooMany: (message) => unavailable('ENG_OVERLOADED', message),
+    log,
+  });
   /** Rejects with an EngineError: 400, 404, or 429 and 503 when too many are open. */
-  readonly #open: StreamOperation<'instances.stream'> = async (front, call) => {
-    const { query } = call;
-    const paceMs = Math.min(Math.max(query.poll_ms, PACE_MS_MIN), PACE_MS_MAX);
-    return this.#streams.open(call, async (signal) => {
-      const follower = new Follower(this.#deps.client, front, call, paceMs, signal);
+  const open: StreamOperation<'instances.stream'> = (front, call) =>
+    streams.open(call, async (signal) => {
+      const follower = new Follower(client, front, call, signal);
       const first = await follower.look();
       return (events) => follower.follow(first, events);
     });
-  };
-
-  readonly operations = { 'instances.stream': this.#open } satisfies Partial<FrontOperations>;
-
-  get openCount(): number {
-    return this.#streams.count;
-  }
-
-  close(): void {
-    this.#streams.close();
-  }
+  return { streams, operations: { 'instances.stream': open } satisfies Partial<FrontOperations> };
 }
 
 /** The shard's report on an instance; see `actors/feed/watchers.ts` for its versions. */
@@ -76,8 +57,7 @@ interface Seen {
 class Follower {
   readonly #client: InstanceStreamsDeps['client'];
   readonly #front: FrontDeps;
-  readonly #id: string;
-  readonly #tenant: string;
+  readonly #call: Call<'instances.stream'>;
   readonly #paceMs: number;
   readonly #signal: AbortSignal;
   /** Undefined: none, so that a look is answered at once. */
@@ -89,15 +69,17 @@ class Follower {
     client: InstanceStreamsDeps['client'],
     front: FrontDeps,
     call: Call<'instances.stream'>,
-    paceMs: number,
     signal: AbortSignal,
   ) {
     this.#client = client;
     this.#front = front;
-    this.#id = call.params.id;
-    this.#tenant = call.tenant;
-    this.#paceMs = paceMs;
+    this.#call = call;
+    this.#paceMs = Math.min(Math.max(call.query.poll_ms, PACE_MS_MIN), PACE_MS_MAX);
     this.#signal = signal;
+  }
+
+  get #id(): string {
+    return this.#call.params.id;
   }
 
   /** Resolves when the instance has changed since the known version, or after some time. */
@@ -106,7 +88,7 @@ class Follower {
     const reply = await this.#client.ask(
       shard,
       'instances.watch',
-      this.#tenant,
+      this.#call.tenant,
       this.#id,
       this.#version,
       this.#signal,

@@ -3,7 +3,6 @@
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { isJsonObject } from '../../../src/base/json.js';
 import { parseJson } from '../../../src/base/json-guard.js';
 import type { UnixMs } from '../../../src/base/time.js';
 
@@ -36,7 +35,7 @@ export function verifiedGrant(token: string, keys: readonly Buffer[]): ApprovalG
   });
   if (!isSigned) return undefined;
   const parsed = parseJson(Buffer.from(head, 'base64url').toString('utf8'));
-  if (!parsed.ok || !Array.isArray(parsed.value) || isJsonObject(parsed.value)) return undefined;
+  if (!parsed.ok || !Array.isArray(parsed.value)) return undefined;
   const [approval, expiresAt, value, recipient] = parsed.value as [string, number, string, string];
   return { approval, expiresAt, value: value ?? null, recipient: recipient ?? null };
 }

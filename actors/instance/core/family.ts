@@ -7,7 +7,7 @@ import type { MigrationFinding } from '../../../schema/continuity.js';
 import type { Execution, StepRecord } from '../../../schema/execution.js';
 import { migrationFinding } from '../../../src/core/migration-findings.js';
 
-export interface Kin {
+interface FamilyMember {
   readonly instance: string;
   readonly parent: string | null;
   readonly execution: Pick<Execution, 'o'>;
@@ -23,7 +23,7 @@ export function openChildren({ o }: Pick<Execution, 'o'>): { node: number; child
 
 /** @param blockOf the id of the block at an index, where it is known */
 export function familyFindings(
-  { instance, parent, execution }: Kin,
+  { instance, parent, execution }: FamilyMember,
   blockOf: (node: number) => string | null = () => null,
 ): MigrationFinding[] {
   const findings = openChildren(execution).map(({ node, child }) =>

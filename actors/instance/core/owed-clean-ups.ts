@@ -5,6 +5,7 @@
  */
 
 import type { HookList } from '../../../schema/blocks.js';
+import type { MigrationFinding } from '../../../schema/continuity.js';
 import {
   CATCH_LIST,
   COMPLETED,
@@ -17,11 +18,12 @@ import {
   TRY_LIST,
   type TryCatchRecord,
 } from '../../../schema/execution.js';
+import { CLEANUP_REMOVED, migrationFinding } from '../../../src/core/migration-findings.js';
 import { iterationOf } from '../../../src/core/paths.js';
 import type { NodePlace, Plan, PlanNode } from '../../../src/core/plan-nodes.js';
 import { ExecutionWalk } from './execution-walk.js';
 
-export interface OwedCleanUp {
+interface OwedCleanUp {
   readonly kind: 'compensation' | 'finally' | 'catch' | 'hook';
   /** The id and path of the block whose clean-up it is; for hooks both are the name of their list. */
   readonly owner: string;
@@ -32,14 +34,14 @@ export interface OwedCleanUp {
   readonly leaves: readonly OwedLeaf[];
 }
 
-export interface OwedLeaf {
+interface OwedLeaf {
   readonly id: string;
   readonly path: string;
   /** Includes the iteration of the loops around it. */
   readonly key: string;
 }
 
-export function owedCleanUps(plan: Plan, execution: Execution): readonly OwedCleanUp[] {
+function owedCleanUps(plan: Plan, execution: Execution): readonly OwedCleanUp[] {
   const walk = new Walk(plan, execution);
   const { e, s = 0, j } = execution;
   if (e === undefined || e === FAILED) walk.list(plan.roots.filter((root) => root >= s));
@@ -56,7 +58,7 @@ export function owedPaths(plan: Plan, execution: Execution): readonly string[] {
 }
 
 /** The keys of all leaves in clean-up lists of the plan, for blocks outside of loops. */
-export function cleanUpLeaves(plan: Plan): ReadonlySet<string> {
+function cleanUpLeaves(plan: Plan): ReadonlySet<string> {
   const isCleanUp = ({ parent, branch }: NodePlace): boolean => {
     const above = plan.nodes[parent];
     return above !== undefined && (above.kind.cleansUp(branch) || isCleanUp(above));
@@ -161,3 +163,54 @@ class Walk extends ExecutionWalk {
 function keyOf(iteration: string, id: string): string {
   return `${iteration}/${id}`;
 }
+
+// ---------------------------------------------------------------- migrations
+
+/** In words; more are counted. */
+const LEAVES_NAMED = 5;
+
+/**
+ * Clean-up that would be lost in another version of the sequence: the block or its list is not in the target, has
+ * another id there, or is where it is not reached. A saga would then fail like one without anything to compensate.
+ *
+ * @param carried the execution in the target; one that begins anew there comes to every block again
+ */
+export function lostCleanUps(
+  source: Plan,
+  execution: Execution,
+  target: Plan,
+  carried: Execution,
+): readonly MigrationFinding[] {
+  const owed = owedCleanUps(source, execution);
+  if (owed.length === 0) return [];
+  const kept = new Set(
+    owedCleanUps(target, carried).flatMap(({ leaves }) => leaves.map(({ key }) => key)),
+  );
+  if (carried.t === null) for (const key of cleanUpLeaves(target)) kept.add(key);
+  return owed.flatMap((cleanUp) => {
+    const lost = cleanUp.leaves.filter(({ key }) => !kept.has(key)).map(({ id }) => id);
+    return lost.length === 0 ? [] : [findingOf(cleanUp, [...new Set(lost)])];
+  });
+}
+
+function findingOf(cleanUp: OwedCleanUp, lost: readonly string[]): MigrationFinding {
+  const { kind, owner, path } = cleanUp;
+  const more = lost.length > LEAVES_NAMED ? ` and ${lost.length - LEAVES_NAMED} more` : '';
+  const named = lost.slice(0, LEAVES_NAMED).join(', ') + more;
+  const about = kind === 'hook' ? {} : { block_id: owner, path };
+  const finding = migrationFinding('CLEANUP_REMOVED', `${WORDS[kind](cleanUp, named)}`, about);
+  return { ...finding, code: CLEANUP_REMOVED + owner };
+}
+
+const WORDS: Readonly<Record<OwedCleanUp['kind'], (owed: OwedCleanUp, named: string) => string>> = {
+  compensation: ({ owner, step, isDue }, named) =>
+    isDue
+      ? `saga ${owner} still has to compensate its step ${step}: the target would not run ${named}`
+      : `step ${step} of saga ${owner} has completed: if the saga fails, the target would not run its compensation ${named}`,
+  finally: ({ owner }, named) =>
+    `the finally list of ${owner} has yet to end: the target would not run ${named}`,
+  catch: ({ owner }, named) =>
+    `the catch list of ${owner} has yet to end: the target would not run ${named}`,
+  hook: ({ owner }, named) =>
+    `the hooks ${owner} have yet to end: the target would not run ${named}`,
+};

@@ -60,13 +60,8 @@ export function standsFor(plan: Plan, snapshot: Snapshot, child: string): Parent
   return previewOf(plan, snapshot).children.has(child) ? 'takes' : 'ended';
 }
 
-interface Previewed {
-  readonly again: RunsAgain;
-  /** Children that are retried, or whose results are taken. */
-  readonly children: ReadonlySet<string>;
-}
-
-function previewOf(plan: Plan, { execution, runtime }: Snapshot): Previewed {
+/** Also the children that are retried, or whose results are taken. */
+function previewOf(plan: Plan, { execution, runtime }: Snapshot) {
   const { j, a, e, s = 0 } = execution;
   const hooks = j?.f;
   if (hooks !== undefined) {
@@ -105,7 +100,7 @@ class Preview extends ExecutionWalk {
     this.#isDryRun = isDryRun;
   }
 
-  result(asked?: RunsAgain['ends']): Previewed {
+  result(asked?: RunsAgain['ends']): { again: RunsAgain; children: ReadonlySet<string> } {
     const { paths, count } = this.#stays();
     const ends = asked ?? (this.#fails ? 'failed' : undefined);
     const again: RunsAgain = {

@@ -1,6 +1,6 @@
 /**
- * The pages that people see who answer by a link: the question with a button for each choice, and what came
- * of an answer. They hold all that they need, load nothing, and whatever is not ours is escaped.
+ * The pages for answering by a link: the question with a button for each choice, and the outcome. They are
+ * self-contained, and all foreign text is escaped.
  */
 
 import { createHash } from 'node:crypto';
@@ -22,7 +22,7 @@ textarea { display: block; width: 100%; box-sizing: border-box; margin: .3em 0 1
 button { font: inherit; padding: .4em 1.2em; margin: 0 .6em .6em 0; }
 .until { color: #555; }`;
 
-/** The page may load nothing, is framed by nobody, and sends its form only to where it came from. */
+/** The page loads nothing, cannot be framed, and sends its form only to its own origin. */
 const POLICY = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
@@ -31,7 +31,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The address is a key: it is kept from caches, other sites and search engines. */
+/** The address is a credential: it is hidden from caches, other sites and search engines. */
 const HEADERS = [
   ['cache-control', 'no-store'],
   ['x-content-type-options', 'nosniff'],
@@ -58,7 +58,6 @@ export function formPage({ prompt, choices, allowComment, deadline }: Question):
   );
 }
 
-/** One sentence. */
 export function notePage(status: number, title: string, text: string): HttpReply {
   return htmlPage(status, title, `<p class="prompt">${escaped(text)}</p>`);
 }
@@ -86,11 +85,7 @@ ${content}
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
+  ...{ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' },
 };
 
 function escaped(text: string): string {

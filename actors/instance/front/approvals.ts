@@ -1,15 +1,26 @@
 /**
- * What people are asked: the list, their answers, and the links by which they answer without a key. Whether
- * an answer is taken is for the instance to say, which is asked; what is closed is told from its row.
+ * Approvals: the list, answers, and links for answering without an API key. The instance decides whether an answer is
+ * accepted; a closed approval is answered from its row.
  */
 
-import type { AnswerApproval, ApprovalAnswered } from '../../../schema/approval.js';
-import { LINK_SECONDS_DEFAULT } from '../../../schema/approval.js';
+import {
+  type AnswerApproval,
+  APPROVALS_COUNTED_MAX,
+  type ApprovalAnswered,
+  LINK_SECONDS_DEFAULT,
+} from '../../../schema/approval.js';
 import type { GateChoice } from '../../../schema/step-options.js';
 import { conflict, EngineError, invalid, notFound, unavailable } from '../../../src/base/errors.js';
+import { LIMITS } from '../../../src/base/limits.js';
 import { isoTime } from '../../../src/base/time.js';
 import type { Keyring } from '../../../src/core/sealing/keys.js';
-import { rowOf } from '../../../src/db/reads/lookup.js';
+import { filtersOf, type Narrowing, narrow } from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { lookup, rowOf } from '../../../src/db/reads/lookup.js';
+import { orderBy } from '../../../src/db/reads/order.js';
+import { Conditions, IS_PRESENT, type Query } from '../../../src/db/reads/query.js';
+import { columnsBut, type StoredRow, selected } from '../../../src/db/table.js';
+import type { FrontSettings } from '../../../src/http/front-room.js';
 import {
   type AnyCall,
   type FrontDeps,
@@ -25,28 +36,17 @@ import type { HttpReply } from '../../../src/http/server.js';
 import type { Shards } from '../../runtime/shards.js';
 import { type ApprovalGrant, approvalToken, verifiedGrant } from '../core/approval-link.js';
 import type { instanceOperations } from '../operations.js';
+import { APPROVALS } from '../output-tables.js';
 import { formPage, notePage } from './approval-page.js';
-import { approvalById, approvalCount, approvalList, type KnownApproval } from './approval-reads.js';
+import { SEQUENCE_NAME } from './instance-reads.js';
 
 type Client = Pick<Shards<typeof instanceOperations>, 'ask' | 'shardOf'>;
 
-const list: Operation<'approvals.list'> = async (deps, call) => {
-  const query = listQuery(call);
-  const [page, total] = await Promise.all([
-    deps.reads.page(approvalList(query)),
-    approvalCount(deps.reads, query),
-  ]);
-  return pageReply(call, query, { ...page, text: `{"items":${page.text},"total":${total}}` });
-};
-
 // ---------------------------------------------------------------- answers
 
-interface Answer extends AnswerApproval {
-  /** Who gives it. */
-  readonly by: string;
-}
+type Answer = AnswerApproval & { readonly by: string };
 
-/** @throws EngineError 400, 404, or 409 when it is closed by anything but this very answer */
+/** @throws EngineError 400, 404, or 409 when it was closed by anything but this very answer */
 async function answer(
   client: Client,
   deps: FrontDeps,
@@ -54,7 +54,7 @@ async function answer(
   tenant: string,
   given: Answer,
 ): Promise<string> {
-  const row = await rowOf(deps.reads, approvalById, 'approval', id, tenant);
+  const row = await approvalOf(deps, id, tenant);
   if (row.outcome !== null) return settled(row, given);
   const { instance_id: instance } = row;
   const { value, comment = null, answer_id: answerId = null, by } = given;
@@ -64,8 +64,8 @@ async function answer(
     return (await client.ask(shard, 'instances.answer', tenant, instance, body)).body;
   } catch (error) {
     if (!(error instanceof EngineError) || error.status !== 409) throw error;
-    // Somebody was first: perhaps the same one, whose first request has got lost.
-    const now = await rowOf(deps.reads, approvalById, 'approval', id, tenant);
+    // Another answer was first, perhaps the same one, when the response to its first request was lost.
+    const now = await approvalOf(deps, id, tenant);
     if (now.outcome === null) throw error;
     return settled(now, given);
   }
@@ -78,7 +78,7 @@ interface StoredAnswer {
   readonly answer_id: string | null;
 }
 
-/** Of a gate that is closed: what was taken, when that was this very answer. @throws EngineError 409 */
+/** The accepted answer of a closed gate, if it is this very answer. @throws EngineError 409 */
 function settled(row: KnownApproval, given: Answer): string {
   const taken = row.answer === null ? null : (JSON.parse(row.answer) as StoredAnswer | null);
   const isSame =
@@ -120,10 +120,8 @@ function keysOf({ keyring }: FrontDeps): Keyring['links'] {
   return keyring.links;
 }
 
-export interface LinkPlace {
-  /** Where people reach the server; undefined: where the caller has reached it. */
-  readonly publicUrl: string | undefined;
-  /** Whether links name their tenant: a proxy in front of several engines routes by it. */
+interface LinkPlace extends Pick<FrontSettings, 'publicUrl'> {
+  /** Links name their tenant: a proxy in front of several engines routes by it. */
   readonly mustNameTenant: boolean;
 }
 
@@ -131,7 +129,7 @@ function link({ publicUrl, mustNameTenant }: LinkPlace): Operation<'approvals.li
   return async (deps, call) => {
     const keys = keysOf(deps);
     const { id } = call.params;
-    const row = await rowOf(deps.reads, approvalById, 'approval', id, call.tenant);
+    const row = await approvalOf(deps, id, call.tenant);
     if (row.outcome !== null) throw conflict(`approval ${id} ${closedText(row)}`);
     const { value = null, recipient = null, expires_in_seconds: seconds } = call.body;
     const { choices } = gateOf(row);
@@ -148,16 +146,14 @@ function link({ publicUrl, mustNameTenant }: LinkPlace): Operation<'approvals.li
   };
 }
 
-interface StoredGate {
-  readonly choices: readonly GateChoice[];
-  readonly allow_comment: boolean;
+function gateOf({ gate }: KnownApproval) {
+  return JSON.parse(gate) as {
+    readonly choices: readonly GateChoice[];
+    readonly allow_comment: boolean;
+  };
 }
 
-function gateOf({ gate }: KnownApproval): StoredGate {
-  return JSON.parse(gate) as StoredGate;
-}
-
-/** @throws EngineError 404 unless this server has made it, 410 when its time is over */
+/** @throws EngineError 404 unless this server has made the link, 410 when it has expired */
 function granted(deps: FrontDeps, token: string): ApprovalGrant {
   const grant = verifiedGrant(token, keysOf(deps));
   if (grant === undefined) throw notFound('there is no such link');
@@ -170,7 +166,7 @@ function granted(deps: FrontDeps, token: string): ApprovalGrant {
 const page: Operation<'approvals.page'> = (deps, call) =>
   shown(call, async () => {
     const { approval, value } = granted(deps, call.params.token);
-    const row = await rowOf(deps.reads, approvalById, 'approval', approval, '');
+    const row = await approvalOf(deps, approval, '');
     await deps.admitTenant(row.tenant_id);
     if (row.outcome !== null) throw conflict(`this question ${closedText(row)}`);
     const { choices, allow_comment } = gateOf(row);
@@ -189,7 +185,7 @@ function answerByLink(client: Client): Operation<'approvals.answerByLink'> {
       const value = call.body.value ?? fixed;
       if (value == null) throw invalid('value is required');
       if (fixed !== null && value !== fixed) throw invalid(`the link answers ${fixed} only`);
-      const row = await rowOf(deps.reads, approvalById, 'approval', approval, '');
+      const row = await approvalOf(deps, approval, '');
       await deps.admitTenant(row.tenant_id);
       const given = { value, comment: call.body.comment ?? null, by: recipient ?? 'link' };
       await answer(client, deps, approval, '', given);
@@ -197,19 +193,19 @@ function answerByLink(client: Client): Operation<'approvals.answerByLink'> {
     });
 }
 
-/** Browsers are shown a page, whatever comes of it; programs are refused as everywhere. */
+/** Browsers get a page for errors, too; programs get the usual response. */
 async function shown(call: AnyCall, make: () => Promise<HttpReply>): Promise<HttpReply> {
   try {
     return await make();
   } catch (error) {
     if (!wantsPage(call) || !(error instanceof EngineError) || error.status >= 500) throw error;
     const { headers = [] } = refusalReply(error);
-    const told = notePage(error.status, 'This did not work', sentence(error.message));
-    return { ...told, headers: [...(told.headers ?? []), ...headers] };
+    const reply = notePage(error.status, 'This did not work', sentence(error.message));
+    return { ...reply, headers: [...(reply.headers ?? []), ...headers] };
   }
 }
 
-/** Without the class of the error, which is for programs. */
+/** Without the error class, which is for programs. */
 function sentence(message: string): string {
   const text = message.slice(message.indexOf(': ') + 2);
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
@@ -217,11 +213,109 @@ function sentence(message: string): string {
 
 export function approvalOperations(client: Client, place: LinkPlace) {
   return {
-    'approvals.list': list,
+    'approvals.list': async ({ reads }, call) => {
+      const query = listQuery(call);
+      const [page, [counted]] = await Promise.all([
+        reads.page(approvalList(query)),
+        reads.rowsOf<{ readonly total: number }>(approvalCountQuery(query), CHEAPER),
+      ]);
+      const text = `{"items":${page.text},"total":${counted?.total ?? 0}}`;
+      return pageReply(call, query, { ...page, text });
+    },
     'approvals.answer': async (deps, { params, tenant, body, by }) =>
       jsonReply(await answer(client, deps, params.id, tenant, { ...body, by })),
     'approvals.link': link(place),
     'approvals.page': page,
     'approvals.answerByLink': answerByLink(client),
   } satisfies Partial<FrontOperations>;
+}
+
+// ---------------------------------------------------------------- reads
+
+const COLUMNS = columnsBut(APPROVALS, 'iteration', 'outcome', 'closed_at', 'answer');
+type OpenRow = StoredRow<typeof APPROVALS, (typeof COLUMNS)[number]> & {
+  readonly sequence_name: string | null;
+  readonly metadata: string;
+};
+
+const FILTERS = {
+  ...filtersOf(APPROVALS, ['tenant_id', 'namespace', 'sequence_id'], 'a'),
+  sequence_name: SEQUENCE_NAME,
+  sequence: SEQUENCE_NAME,
+};
+
+/** `offset 0` makes the planner look up one instance by its key for each approval. */
+const INSTANCE =
+  '(select tenant_id, sequence_id, fence, metadata from instances ' +
+  'where id = a.instance_id offset 0) i';
+/** The condition of the partial indexes. */
+const IN_INDEX = 'a.outcome is null';
+/** Approvals of an instance that was handed over, or is being handed over, cannot be answered here. */
+const IS_OPEN = `${IN_INDEX} and i.fence is null and ${IS_PRESENT}`;
+const ORDER = orderBy(APPROVALS, ['waiting_since', 'id'], 'ascending', 'a');
+const CHEAPER = 'name the tenant, or use a smaller offset';
+
+/** `Approval` records, oldest first. Walks `approvals_open_by_tenant` or `approvals_open` in their order. */
+export const approvalList = list({
+  columns:
+    `${selected(COLUMNS, 'a')}, i.metadata, ` +
+    '(select s.name from sequences s where s.id = a.sequence_id) as sequence_name',
+  from: `approvals a cross join lateral ${INSTANCE}`,
+  by: FILTERS,
+  always: IS_OPEN,
+  walk: {
+    table: 'approvals a',
+    alias: 'a',
+    along: ['tenant_id'],
+    isOfAll: true,
+    only: IN_INDEX,
+    within: [],
+    join: `left join lateral ${INSTANCE} on true`,
+  },
+  order: ORDER,
+  toText: approvalText,
+  cheaper: CHEAPER,
+});
+
+/** Counts the list on all pages, up to a bound. */
+export function approvalCountQuery(asked: Narrowing<keyof typeof FILTERS>): Query {
+  const { tenant_id, ...others } = FILTERS;
+  const walked = new Conditions();
+  walked.add(IN_INDEX);
+  narrow(walked, { tenant_id }, asked);
+  const conditions = new Conditions(walked.values);
+  narrow(conditions, others, asked);
+  conditions.add(IS_OPEN);
+  return conditions.query(
+    'select count(*)::float8 as total from (select 1 from ' +
+      `(select * from approvals a ${walked.where} limit ${LIMITS.rowsWalkedMax}) a cross join lateral ${INSTANCE} ${conditions.where} ` +
+      `limit ${APPROVALS_COUNTED_MAX}) a`,
+  );
+}
+
+const KNOWN = columnsBut(APPROVALS, 'iteration', 'sequence_id', 'waiting_since', 'path');
+type KnownApproval = StoredRow<typeof APPROVALS, (typeof KNOWN)[number]>;
+
+/** Open or closed. */
+export const approvalById = lookup<KnownApproval>(
+  'reads_approval',
+  `select ${selected(KNOWN, 'a')} from approvals a join instances i on i.id = a.instance_id ` +
+    `where a.id = $1::uuid and ${IS_PRESENT}`,
+);
+
+/** @throws EngineError 404 */
+function approvalOf({ reads }: FrontDeps, id: string, tenant: string): Promise<KnownApproval> {
+  return rowOf(reads, approvalById, 'approval', id, tenant);
+}
+
+/** The prompts of the open approvals of an instance. */
+export const promptsOf = lookup<StoredRow<typeof APPROVALS, 'id' | 'prompt'>>(
+  'reads_approval_prompts',
+  'select id, prompt from approvals where instance_id = $1::uuid and outcome is null ' +
+    'order by waiting_since, id limit $2::bigint',
+);
+
+/** The gate is JSON that the engine wrote, so its members are spliced in. */
+function approvalText({ gate, metadata, ...row }: OpenRow): string {
+  return `${JSON.stringify(row).slice(0, -1)},${gate.trim().slice(1, -1)},"metadata":${metadata}}`;
 }

@@ -1,6 +1,6 @@
 /**
- * The newest entries of one instance's audit. Reads only. Rows come by their primary key, backwards,
- * and only the entries within a row are sorted.
+ * The newest audit entries of one instance. Rows are read by their primary key, backwards, and only the entries within
+ * a row are sorted.
  */
 
 import type { AuditEntry } from '../../../schema/instance.js';
@@ -16,16 +16,15 @@ export interface AuditRow extends StoredRow<typeof AUDIT_LOG, 'tenant_id' | 'cre
   readonly entry: string;
 }
 
-/** An entry as the instance's actor packs it; what is not set may be null or absent. */
+/** An entry as the instance's actor packs it; absent members may be null. */
 type StoredAuditEntry = Omit<AuditEntry, 'instance_id' | 'tenant_id' | 'created_at'>;
 
-/** State transitions in a timeline, the newest ones: the timeline pages its entries only. */
+/** The newest state transitions in a timeline, which has pages of its entries only. */
 const TRANSITIONS_MAX = 1_000;
 
 /**
- * At most `$2` entries of the instance `$1`: those that actors pack into one row per unit, and, oldest
- * of all, those that the instance's own row carries. Limited before they are joined, so that a long
- * audit is read from its end.
+ * At most `$2` entries of the instance `$1`: those packed into one row per unit, and the oldest ones, which are in the
+ * row of the instance. Both are limited before they are joined, so that a long audit is read from its end.
  */
 function newest(condition: string): string {
   const entries = (from: string, key: string) =>
@@ -70,18 +69,21 @@ export function transitionList(instanceId: string): PageRequest<AuditRow> {
   const text = `select * from (${transitions}) newest order by seq, place`;
   return {
     query: { text, values: [instanceId, TRANSITIONS_MAX] },
-    toText: transitionText,
+    toText: (row) => {
+      const { from_state, to_state } = entryOf(row);
+      const [from, to] = [from_state ?? undefined, to_state ?? undefined];
+      return JSON.stringify({ from_state: from, to_state: to, at: row.created_at });
+    },
     cheaper: TRY_LATER,
   };
 }
 
-/** Newest first: moves between states, and tries that another one followed. */
+/** Newest first: state transitions, and attempts that were retried. */
 export const recentMoves = lookup<AuditRow>(
   'reads_recent_moves',
   newest("and entry ->> 'event_type' in ('state_transition', 'step_retried')"),
 );
 
-/** An entry as its row has it. */
 export function entryOf(row: AuditRow): StoredAuditEntry {
   return JSON.parse(row.entry) as StoredAuditEntry;
 }
@@ -100,14 +102,5 @@ export function auditText(instanceId: string, row: AuditRow): string {
     details: entry.details,
     failure: entry.failure,
     created_at: row.created_at,
-  });
-}
-
-function transitionText(row: AuditRow): string {
-  const entry = entryOf(row);
-  return JSON.stringify({
-    from_state: entry.from_state ?? undefined,
-    to_state: entry.to_state ?? undefined,
-    at: row.created_at,
   });
 }

@@ -1,60 +1,66 @@
 /**
- * `GET /instances/{id}/explain`: the owner of the instance says what it waits for, and what others have to
- * do with that is read. Nothing of it is kept at hand for those who may ask.
+ * `GET /instances/{id}/explain`: the owner of the instance reports what it waits for, and related rows are read. Each
+ * read uses an index and is bounded.
  */
 
 import { AHEAD_MAX, HOLDERS_MAX, WAITS_MAX } from '../../../schema/explanation.js';
+import type { InstanceState } from '../../../schema/states.js';
 import { concurrencyKeyId, rateLimitId } from '../../../src/base/ids.js';
 import type { JsonObject } from '../../../src/base/json.js';
 import type { WaitFacts } from '../../../src/core/waits.js';
+import { lookup } from '../../../src/db/reads/lookup.js';
 import type { Reads } from '../../../src/db/reads.js';
 import { type FrontDeps, jsonReply, type Operation } from '../../../src/http/operation.js';
-import { type ExplanationContext, explain } from '../core/explanation.js';
+import { type ExplanationContext, explain, type Poller } from '../core/explanation.js';
 import type { InstanceStatus } from '../waits.js';
-import { promptsOf } from './approval-reads.js';
+import { promptsOf } from './approvals.js';
 import { entryOf, recentMoves } from './audit-reads.js';
-import { limitsOf, pollersOf, slotHolders, statesOf, waitersAhead } from './explanation-reads.js';
 import type { RetryPreviews } from './retry-previews.js';
 
-/** Moves that are looked at: the state is as old as the newest of them that leads to it. */
+/** Moves that are read: the state is as old as the newest of them that leads to it. */
 const MOVES_MAX = 200;
 
 export function instanceExplanation(previews: RetryPreviews): Operation<'instances.explain'> {
   return async (deps, { tenant, params: { id } }) => {
-    const told = await previews.standing(tenant, id);
-    const standing = { ...told, again: await previews.whole(tenant, told) };
-    return jsonReply(JSON.stringify(explain(standing, await surroundings(deps, standing))));
+    const own = await previews.standing(tenant, id);
+    const standing = { ...own, again: await previews.whole(tenant, own) };
+    return jsonReply(JSON.stringify(explain(standing, await contextOf(deps, standing))));
   };
 }
 
-async function surroundings(
+async function contextOf(
   { reads, now }: FrontDeps,
   standing: InstanceStatus,
 ): Promise<ExplanationContext> {
   const { id, tenant_id: tenant, waits } = standing;
+  /** Nothing is read if there are no waits of the kind. */
+  const ofWaits = async <Row>(
+    kind: WaitFacts['kind'],
+    nameOf: (wait: WaitFacts) => string | undefined,
+    read: (names: readonly string[]) => Promise<Row[]>,
+  ): Promise<Row[]> => {
+    const names = new Set(waits.filter((wait) => wait.kind === kind).map(nameOf));
+    return names.size === 0 ? [] : read([...names].filter((name) => name !== undefined));
+  };
   const [moves, pollers, slot, limits, approvals, children] = await Promise.all([
     recentMoves.rows(reads, id, MOVES_MAX),
     ofWaits(
-      waits,
       'task',
       ({ handler }) => handler,
       (names) => pollersOf.rows(reads, tenant, names),
     ),
     slotOf(reads, standing),
     ofWaits(
-      waits,
       'rate_limit',
       ({ key }) => rateLimitId(tenant, key ?? ''),
       (ids) => limitsOf.rows(reads, ids),
     ),
     ofWaits(
-      waits,
       'approval',
       ({ approval_id }) => approval_id,
       () => promptsOf.rows(reads, id, WAITS_MAX),
     ),
     ofWaits(
-      waits,
       'child',
       ({ child_id }) => child_id,
       (ids) => statesOf.rows(reads, ids),
@@ -74,17 +80,6 @@ async function surroundings(
   };
 }
 
-/** Nothing is read where nothing waits for it. */
-async function ofWaits<Row>(
-  waits: readonly WaitFacts[],
-  kind: WaitFacts['kind'],
-  nameOf: (wait: WaitFacts) => string | undefined,
-  read: (names: readonly string[]) => Promise<Row[]>,
-): Promise<Row[]> {
-  const names = new Set(waits.filter((wait) => wait.kind === kind).map(nameOf));
-  return names.size === 0 ? [] : read([...names].filter((name) => name !== undefined));
-}
-
 async function slotOf(
   reads: Reads,
   { id, tenant_id: tenant, waits }: InstanceStatus,
@@ -98,3 +93,43 @@ async function slotOf(
   ]);
   return { holders, ahead: before?.ahead ?? 0 };
 }
+
+// ---------------------------------------------------------------- reads
+
+/** Workers that poll for the handlers. A worker that polls without a tenant may take tasks of every tenant. */
+const pollersOf = lookup<Poller>(
+  'reads_pollers',
+  'select w.handler_name, w.queue_name, w.worker_id, w.last_seen_at from workers w ' +
+    "where w.tenant_id in ($1::text, '') and w.handler_name = any($2::text[]) " +
+    'order by w.last_seen_at desc limit 1000',
+);
+
+const slotHolders = lookup<{ readonly instance_id: string; readonly state: InstanceState }>(
+  'reads_slot_holders',
+  'select p.instance_id, i.state from permits p join instances i on i.id = p.instance_id ' +
+    'where p.key_id = $1::uuid order by p.instance_id limit $2::bigint',
+);
+
+const statesOf = lookup<{ readonly id: string; readonly state: InstanceState }>(
+  'reads_states_of_instances',
+  'select id, state from instances where id = any($1::uuid[])',
+);
+
+/** How many instances wait for the key before this one, up to a bound. */
+const waitersAhead = lookup<{ readonly ahead: number }>(
+  'reads_waiters_ahead',
+  'select count(*) as ahead from (select 1 from permit_requests r, permit_requests own ' +
+    'where own.instance_id = $2::uuid and r.key_id = $1::uuid ' +
+    'and (r.created_at, r.instance_id) < (own.created_at, own.instance_id) ' +
+    'and not exists (select 1 from permits p where p.instance_id = r.instance_id offset 0) ' +
+    'limit $3::bigint) r',
+);
+
+const limitsOf = lookup<{
+  readonly limit_key: string;
+  readonly max_count: number;
+  readonly window_seconds: number;
+}>(
+  'reads_limits_of_keys',
+  'select limit_key, max_count, window_seconds from rate_limits where id = any($1::uuid[])',
+);

@@ -1,12 +1,8 @@
 /**
- * Lists of instances. Reads only.
- *
- * Shapes at 100,000 rows (test/database/explain.test.ts): the lists of a tenant and of a sequence
- * walk `instances_by_tenant` or `instances_by_sequence` in their order and stop at the limit, and so does the list of a
- * name, over the stretches of its versions;
- * children walk `instances_by_parent`; dead letters walk `dead_letters_by_tenant` and fetch each
- * instance by its key. Filters that no index serves (state, namespace, metadata, times of change, failures, or no tenant at all)
- * may read much, and have a time limit.
+ * Lists of instances. Lists of a tenant and of a sequence walk `instances_by_tenant` or `instances_by_sequence` in their
+ * order (test/database/explain.test.ts), and so does the list of a name, over its versions; children walk
+ * `instances_by_parent`; dead letters walk `dead_letters_by_tenant` and fetch each instance by its key. Filters that no
+ * index serves may read much, and have a time limit.
  */
 
 import type { StepPhase } from '../../../schema/execution.js';
@@ -41,10 +37,7 @@ export interface Candidate {
   readonly parent_instance_id: string | null;
 }
 
-/**
- * Those whose sequence has the name, of an instance `i`. The tenants are compared so that a tenant's
- * sequences are found by its names.
- */
+/** Compares tenants, so that the index of sequences by tenant and name is used. */
 export const SEQUENCE_NAME: Filter = {
   column: 'i.sequence_id',
   type: 'text',
@@ -52,15 +45,6 @@ export const SEQUENCE_NAME: Filter = {
     `exists (select from sequences s where s.id = ${sequence} and s.tenant_id = i.tenant_id ` +
     `and s.name = ${name})`,
 };
-
-const SEQUENCE_VERSION: Filter = {
-  column: 'i.sequence_id',
-  type: 'integer',
-  holds: (sequence, version) =>
-    `exists (select from sequences s where s.id = ${sequence} and s.version = ${version})`,
-};
-
-const IDS: Filter = { column: 'i.id', type: 'uuid' };
 
 /** The phases of open steps that stand for each of them (`StepPhase`). */
 const WAITING_PHASES: Readonly<Record<Exclude<OpenWait, 'slot'>, readonly StepPhase[]>> = {
@@ -74,26 +58,19 @@ const WAITING_PHASES: Readonly<Record<Exclude<OpenWait, 'slot'>, readonly StepPh
   rate_limit: ['asking', 'limited'],
   event: ['event'],
 };
-const PHASES = JSON.stringify(WAITING_PHASES);
 
-/** Those that wait for it now, by what is stored of their open steps; of ended ones nothing is looked into. */
+/** By the stored open steps; ended instances are not examined. */
 const WAITING_FOR: Filter = {
   column: 'i.execution',
   type: 'text',
   holds: (execution, wait) =>
     "(i.state in ('scheduled', 'running', 'waiting') and case " +
     `when ${wait} = 'slot' then ${execution} ->> 'w' = '1' else ` +
-    `exists (select from json_each(${execution} -> 'o') o where ` +
-    `jsonb_exists('${PHASES}'::jsonb -> ${wait}, o.value ->> 'p')) end)`,
+    `exists (select from json_each(${execution} -> 'o') o where jsonb_exists(` +
+    `'${JSON.stringify(WAITING_PHASES)}'::jsonb -> ${wait}, o.value ->> 'p')) end)`,
 };
 
-/** Those that failed for a reason that says so. */
-const FAILURE = contains(
-  'i.failure',
-  (failure) => `array[${failure} ->> 'message', ${failure} ->> 'code']`,
-);
-
-/** Those whose failure has this member. */
+/** Of instances with this member in their failure. */
 function failureMember(member: string): Filter {
   return {
     column: 'i.failure',
@@ -102,17 +79,10 @@ function failureMember(member: string): Filter {
   };
 }
 
-/** Those whose message is folded to this reason. */
-const FAILURE_REASON: Filter = {
-  column: 'i.failure',
-  type: 'text',
-  holds: (failure, reason) => `${foldedSql(`${failure} ->> 'message'`)} = ${reason}`,
-};
-
 const CREATED = timeFilters(INSTANCES, 'created_at', 'i');
 const UPDATED = timeFilters(INSTANCES, 'updated_at', 'i');
 
-/** By what lists of instances, and changes of many, can be narrowed. */
+/** For lists of instances, and changes of many. */
 export const FILTERS = {
   ...filtersOf(
     INSTANCES,
@@ -121,23 +91,35 @@ export const FILTERS = {
   ),
   sequence_name: SEQUENCE_NAME,
   sequence: SEQUENCE_NAME,
-  sequence_version: SEQUENCE_VERSION,
-  /** The versions of a name, once they have been looked up. */
+  sequence_version: {
+    column: 'i.sequence_id',
+    type: 'integer',
+    holds: (sequence, version) =>
+      `exists (select from sequences s where s.id = ${sequence} and s.version = ${version})`,
+  } satisfies Filter,
+  /** The versions of a name (`withVersions`). */
   sequence_ids: { column: 'i.sequence_id', type: 'uuid' } satisfies Filter,
-  ids: IDS,
+  ids: { column: 'i.id', type: 'uuid' } satisfies Filter,
   waiting_for: WAITING_FOR,
   created_after: CREATED.after,
   created_before: CREATED.before,
   updated_after: UPDATED.after,
   updated_before: UPDATED.before,
-  failure: FAILURE,
+  failure: contains(
+    'i.failure',
+    (failure) => `array[${failure} ->> 'message', ${failure} ->> 'code']`,
+  ),
   failure_code: failureMember('code'),
   failure_block: failureMember('block_id'),
   failure_handler: failureMember('handler'),
-  failure_reason: FAILURE_REASON,
+  failure_reason: {
+    column: 'i.failure',
+    type: 'text',
+    holds: (failure, reason) => `${foldedSql(`${failure} ->> 'message'`)} = ${reason}`,
+  } satisfies Filter,
 };
 export type InstanceFilter = Narrowing<keyof typeof FILTERS>;
-/** Of changes of many, which may leave out what has ended for good. */
+/** For changes of many, which may leave out instances that ended permanently. */
 export type CandidateFilter = InstanceFilter & { readonly is_open?: true | undefined };
 
 const SHOWN = {
@@ -156,10 +138,10 @@ const INSTANCE_WALK = {
   within: ['created_after', 'created_before'],
 } as const;
 
-/** The versions of a name whose instances are merged: so many stretches of an index are planned within milliseconds. */
+/** Versions of a name whose instances are merged: planning so many index ranges takes milliseconds. */
 const VERSIONS_MERGED_MAX = 50;
 
-/** An empty list would leave everything. */
+/** An empty list would not filter. */
 const NO_SEQUENCE = '00000000-0000-0000-0000-000000000000';
 
 const OF_NAME = {
@@ -170,9 +152,8 @@ const OF_NAME = {
 } satisfies Filters<string>;
 
 /**
- * The same selection with the ids of its versions instead of a sequence's name, so that its instances are found
- * without looking at those of others. A name of more versions than are merged stays, and so does one of which
- * less is left by another filter, or of no tenant.
+ * Replaces a sequence's name by the ids of its versions, so that no instance of another sequence is read. The name stays
+ * if it has more versions than are merged, if another filter is more selective, or without a tenant.
  */
 export async function withVersions<F extends InstanceFilter>(
   reads: Pick<Reader, 'rowsOf'>,
@@ -206,7 +187,7 @@ export const instanceList = list({
 const { state: _, ...FILTERS_OF_FAILED } = FILTERS;
 const FAILED_CREATED = timeFilters(DEAD_LETTERS, 'created_at', 'd');
 
-/** The failed ones among them, for which rows of `dead_letters` stand. */
+/** Failed instances, from their rows in `dead_letters`. */
 export const deadLetterList = list({
   ...SHOWN,
   columns: `${SHOWN.columns}, d.instance_id`,
@@ -250,7 +231,6 @@ export const childList = list({
   cheaper: 'ask for a smaller offset and limit',
 });
 
-/** Whose instance it is. */
 export const instanceTenant = lookup<{ readonly tenant_id: string }>(
   'reads_instance_tenant',
   `select i.tenant_id from instances i where i.id = $1::uuid and ${IS_PRESENT}`,
@@ -261,20 +241,20 @@ export const instanceById = lookup<InstanceWireRow>(
   `select ${SHOWN.columns} from instances i where i.id = $1::uuid and ${IS_PRESENT}`,
 );
 
-/** Those that have not ended for good. */
-const OPEN: Filter = {
-  column: 'i.state',
-  type: 'boolean',
-  holds: (state, isOpen) => `(${state} not in ('completed', 'cancelled')) = ${isOpen}`,
-};
-
 const CANDIDATES_ORDER = orderBy(INSTANCES, ['created_at', 'id'], 'descending', 'i');
 
-/** What a change of many may concern, newest first, so that instances created meanwhile are not chased. */
+/** Candidates for a change of many, newest first, so that instances created meanwhile are not included. */
 export const candidateList = list({
   columns: 'i.id, i.created_at, i.state, i.parent_instance_id',
   from: 'instances i',
-  by: { ...FILTERS, is_open: OPEN },
+  by: {
+    ...FILTERS,
+    is_open: {
+      column: 'i.state',
+      type: 'boolean',
+      holds: (state, isOpen) => `(${state} not in ('completed', 'cancelled')) = ${isOpen}`,
+    } satisfies Filter,
+  },
   always: IS_PRESENT,
   walk: INSTANCE_WALK,
   order: CANDIDATES_ORDER,
@@ -282,21 +262,18 @@ export const candidateList = list({
   cheaper: 'narrow the filter with a sequence_id and repeat the call',
 });
 
-/** The place behind one of them, for the next look. */
+/** The cursor behind a candidate. */
 export function placeBehind(candidate: Candidate): string {
   return CANDIDATES_ORDER.cursorAfter(candidate);
 }
 
 export interface Candidates {
   readonly found: readonly Candidate[];
-  /** The place behind what was looked at; undefined: there is nothing. */
+  /** The cursor behind the last row that was read; undefined: there are no more. */
   readonly next: string | undefined;
 }
 
-/**
- * At most `limit` of them, behind a place. Fewer do not mean that there are no more: no look reads more rows
- * than a page of a list.
- */
+/** At most `limit` candidates behind a cursor. There may be more even when fewer are found, since a read is bounded. */
 export async function candidates(
   reads: Reader,
   filter: CandidateFilter,

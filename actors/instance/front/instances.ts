@@ -2,19 +2,26 @@
 
 import { CHECKPOINTS_LISTED_MAX } from '../../../schema/edits.js';
 import { notFound } from '../../../src/base/errors.js';
-import { rowOf } from '../../../src/db/reads/lookup.js';
+import type { JsonValue } from '../../../src/base/json.js';
+import { filtersOf } from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { rowOf, TRY_LATER } from '../../../src/db/reads/lookup.js';
+import { orderBy, orderOf } from '../../../src/db/reads/order.js';
+import type { PageBounds } from '../../../src/db/reads/query.js';
+import type { PageRequest } from '../../../src/db/reads/reader.js';
 import type { Reads } from '../../../src/db/reads.js';
+import { columnsBut, type StoredRow, selected } from '../../../src/db/table.js';
 import {
   type CallById,
   type FrontDeps,
   type FrontOperations,
   jsonReply,
   listQuery,
-  type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
 import type { HttpReply } from '../../../src/http/server.js';
-import { instanceText } from '../wire-texts.js';
+import { CHECKPOINTS, SIGNALS, STEP_LOGS } from '../output-tables.js';
+import { CHECKPOINT_COLUMNS, checkpointText, instanceText } from '../wire-texts.js';
 import { instanceAttempts } from './attempts.js';
 import { auditList } from './audit-reads.js';
 import {
@@ -25,95 +32,62 @@ import {
   instanceTenant,
   withVersions,
 } from './instance-reads.js';
-import { checkpointList, lineList } from './note-reads.js';
-import { outputList, timelineText } from './output-reads.js';
-import { signalList } from './signal-reads.js';
+import { outputList, timeline } from './outputs.js';
 
-/** Failed ones are found by the rows that stand for them, however many others are newer. */
-const list: Operation<'instances.list'> = async (deps, call) => {
-  const query = listQuery(call);
-  const { state: states, parent_instance_id } = query;
-  const isOfFailed = states?.length === 1 && states[0] === 'failed';
-  // The instances of one parent are few, and have an index of their own.
-  const isOfDeadLetters = isOfFailed && parent_instance_id == null;
-  const wanted = isOfDeadLetters ? deadLetterList : instanceList;
-  return pageReply(
-    call,
-    query,
-    await deps.reads.page(wanted(await withVersions(deps.reads, query))),
-  );
-};
-
-/** The same query; its states do not matter, since all of these failed. */
-const deadLetters: Operation<'instances.deadLetters'> = async (deps, call) => {
-  const query = listQuery(call);
-  const request = deadLetterList(await withVersions(deps.reads, query));
-  return pageReply(call, query, await deps.reads.page(request));
-};
-
-const outputs: Operation<'instances.outputs'> = async (deps, call) => {
-  const { query } = call;
-  const request = outputList({ ...query, instance_id: await ownInstance(deps, call) });
-  return pageReply(call, query, await deps.reads.page(request));
-};
-
-const signals: Operation<'instances.signals'> = async (deps, call) => {
-  const { query } = call;
-  const request = signalList({ ...query, instance_id: await ownInstance(deps, call) });
-  return pageReply(call, query, await deps.reads.page(request));
-};
-
-const children: Operation<'instances.children'> = async (deps, call) => {
-  const { query } = call;
-  const request = childList({ ...query, parent_instance_id: await ownInstance(deps, call) });
-  return pageReply(call, query, await deps.reads.page(request));
-};
-
-const audit: Operation<'instances.audit'> = async (deps, call) => {
-  const { query } = call;
-  const page = await deps.reads.page(auditList(await ownInstance(deps, call), query));
-  return pageReply(call, { ...query, offset: 0 }, page);
-};
-
-const timeline: Operation<'instances.timeline'> = async (deps, call) => {
-  const { params, tenant, query } = call;
-  const { text, cursor } = await timelineText(deps.reads, params.id, tenant, query);
-  const reply = jsonReply(text);
-  return cursor === undefined ? reply : { ...reply, headers: [['x-next-cursor', cursor]] };
-};
-
-const logs: Operation<'instances.logs'> = async (deps, call) => {
-  const { query } = call;
-  const request = lineList({ ...query, instance_id: await ownInstance(deps, call) });
-  return pageReply(call, query, await deps.reads.page(request));
-};
-
-const checkpoints: Operation<'instances.checkpoints'> = async (deps, call) => {
-  const instance_id = await ownInstance(deps, call);
-  const request = checkpointList({ instance_id, limit: CHECKPOINTS_LISTED_MAX });
-  return jsonReply((await deps.reads.page(request)).text);
-};
-
-const latestCheckpoint: Operation<'instances.latestCheckpoint'> = async (deps, call) => {
-  const instance_id = await ownInstance(deps, call);
-  const { texts } = await deps.reads.batch(checkpointList({ instance_id, limit: 1 }));
-  if (texts[0] === undefined) throw notFound(`instance ${instance_id} has no checkpoint`);
-  return jsonReply(texts[0]);
-};
+/** A page of what the instance in the path has. */
+async function pageOf<Row>(
+  deps: FrontDeps,
+  call: CallById & { readonly query: Partial<PageBounds> },
+  request: (instance_id: string) => PageRequest<Row>,
+): Promise<HttpReply> {
+  const page = await deps.reads.page(request(await ownInstance(deps, call)));
+  return pageReply(call, { offset: 0, ...call.query }, page);
+}
 
 /** The reads about instances. */
 export const instanceOperations = {
-  'instances.list': list,
-  'instances.deadLetters': deadLetters,
-  'instances.outputs': outputs,
-  'instances.signals': signals,
-  'instances.children': children,
-  'instances.audit': audit,
+  /** Failed ones are found by the rows that stand for them, however many others are newer. */
+  'instances.list': async (deps, call) => {
+    const query = listQuery(call);
+    const { state: states, parent_instance_id } = query;
+    const isOfFailed = states?.length === 1 && states[0] === 'failed';
+    // The instances of one parent are few, and have an index of their own.
+    const isOfDeadLetters = isOfFailed && parent_instance_id == null;
+    const wanted = isOfDeadLetters ? deadLetterList : instanceList;
+    return pageReply(
+      call,
+      query,
+      await deps.reads.page(wanted(await withVersions(deps.reads, query))),
+    );
+  },
+  /** The same query; its states do not matter, since all of these failed. */
+  'instances.deadLetters': async (deps, call) => {
+    const query = listQuery(call);
+    const request = deadLetterList(await withVersions(deps.reads, query));
+    return pageReply(call, query, await deps.reads.page(request));
+  },
+  'instances.outputs': (deps, call) =>
+    pageOf(deps, call, (instance_id) => outputList({ ...call.query, instance_id })),
+  'instances.signals': (deps, call) =>
+    pageOf(deps, call, (instance_id) => signalList({ ...call.query, instance_id })),
+  'instances.children': (deps, call) =>
+    pageOf(deps, call, (id) => childList({ ...call.query, parent_instance_id: id })),
+  'instances.audit': (deps, call) => pageOf(deps, call, (id) => auditList(id, call.query)),
   'instances.timeline': timeline,
   'instances.attempts': instanceAttempts,
-  'instances.logs': logs,
-  'instances.checkpoints': checkpoints,
-  'instances.latestCheckpoint': latestCheckpoint,
+  'instances.logs': (deps, call) =>
+    pageOf(deps, call, (instance_id) => lineList({ ...call.query, instance_id })),
+  'instances.checkpoints': async (deps, call) => {
+    const instance_id = await ownInstance(deps, call);
+    const request = checkpointList({ instance_id, limit: CHECKPOINTS_LISTED_MAX });
+    return jsonReply((await deps.reads.page(request)).text);
+  },
+  'instances.latestCheckpoint': async (deps, call) => {
+    const instance_id = await ownInstance(deps, call);
+    const { texts } = await deps.reads.batch(checkpointList({ instance_id, limit: 1 }));
+    if (texts[0] === undefined) throw notFound(`instance ${instance_id} has no checkpoint`);
+    return jsonReply(texts[0]);
+  },
 } satisfies Partial<FrontOperations>;
 
 /** The id in the path, of an instance that the tenant has. */
@@ -131,3 +105,61 @@ export async function committedInstance(
 ): Promise<HttpReply> {
   return jsonReply(instanceText(await rowOf(reads, instanceById, 'instance', id, tenant)));
 }
+
+// ---------------------------------------------------------------- notes
+
+const SIGNAL_COLUMNS = columnsBut(SIGNALS, 'traceparent');
+type SignalRow = StoredRow<typeof SIGNALS, (typeof SIGNAL_COLUMNS)[number]>;
+
+/** `StoredSignal` records, oldest first. */
+export const signalList = list({
+  columns: selected(SIGNAL_COLUMNS),
+  from: 'signals',
+  of: filtersOf(SIGNALS, ['instance_id']),
+  by: {
+    ...filtersOf(SIGNALS, ['signal_type']),
+    status: {
+      column: 'signals.status',
+      type: 'text',
+      holds: (status, wanted) => `coalesce(${status}, 'applied') = ${wanted}`,
+    },
+  },
+  order: orderBy(SIGNALS, ['seq']),
+  toText: ({ seq: _, payload, status, ...row }: SignalRow) =>
+    JSON.stringify({
+      ...row,
+      payload: JSON.parse(payload ?? 'null') as JsonValue,
+      status: status ?? 'applied',
+    }),
+  cheaper: 'ask for a smaller offset and limit',
+});
+
+/** `Checkpoint` records, newest first, from the end of their primary key. */
+export const checkpointList = list({
+  columns: selected(CHECKPOINT_COLUMNS),
+  from: 'checkpoints',
+  of: filtersOf(CHECKPOINTS, ['instance_id']),
+  order: 'id desc',
+  toText: checkpointText,
+  cheaper: TRY_LATER,
+});
+
+/**
+ * `StepLogLine` records by their times, oldest first; equal times in the order of arrival. All lines of the instance
+ * are sorted: workers set the time of a line, so no index has them in order.
+ */
+export const lineList = list({
+  columns: 'l.line, l.ts, l.id, l.place',
+  from:
+    "(select instance_id, id, line, line ->> 'ts' as ts, place::integer as place from step_logs " +
+    'cross join lateral json_array_elements(entries) with ordinality as e(line, place)) l',
+  of: filtersOf(STEP_LOGS, ['instance_id'], 'l'),
+  by: { block_id: { column: "l.line ->> 'block_id'", type: 'text' } },
+  order: orderOf([
+    { name: 'ts', type: 'text', column: 'l.ts collate "C"' },
+    { name: 'id', type: 'uuid', column: 'l.id' },
+    { name: 'place', type: 'integer', column: 'l.place' },
+  ]),
+  toText: (row: { readonly line: string }) => row.line,
+  cheaper: 'go on by the cursor of a page, or ask for one block',
+});

@@ -1,28 +1,26 @@
-/** What concerns instances of many shards at once: asked of each shard, and added up. */
+/** Changes of instances on many shards: each shard is asked, and the results are added up. */
 
-import type { BackgroundJob } from '../../../src/base/background-job.js';
+import { valueFor } from '../../../src/base/quota/last-used.js';
 import type { UnixMs } from '../../../src/base/time.js';
 import type { Shards } from '../../runtime/shards.js';
 import { type Change, type ChangeCounts, firstRefusals } from '../change-many.js';
 import type { instanceOperations } from '../operations.js';
 import type { PurgeReply } from '../purge.js';
 
-/** Instances of one unit: their rows are one statement, behind which others wait. */
-const REMOVED_AT_ONCE = 50;
+type Client = Shards<typeof instanceOperations>;
 
 export class ManyInstances {
-  readonly #client: Shards<typeof instanceOperations>;
+  readonly #client: Client;
 
-  constructor(client: Shards<typeof instanceOperations>) {
+  constructor(client: Client) {
     this.#client = client;
   }
 
   /**
-   * Resolves with what became of the instances, once that is durable; rejects when all shards have been
-   * heard or given up, so that nothing of it is still asked for.
+   * Resolves with the outcomes once they are durable. Rejects when all shards have answered or failed, so that no
+   * request is in progress any more.
    *
-   * @param tenant whose they are
-   * @param job that marks are made for
+   * @param job for which changed instances are marked
    */
   async change(
     tenant: string,
@@ -30,17 +28,9 @@ export class ManyInstances {
     change: Change,
     job?: string,
   ): Promise<ChangeCounts> {
-    const asked = await Promise.allSettled(
-      this.#byShard(ids).map(async ([shard, shardIds]) => {
-        const body = { ids: shardIds, change, job };
-        const reply = await this.#client.ask(shard, 'instances.changeMany', tenant, '', body);
-        return JSON.parse(reply.body) as ChangeCounts;
-      }),
+    const counts = await this.#each<ChangeCounts>(ids, (shard, own) =>
+      this.#client.ask(shard, 'instances.changeMany', tenant, '', { ids: own, change, job }),
     );
-    const counts = asked.map((one) => {
-      if (one.status === 'rejected') throw one.reason;
-      return one.value;
-    });
     return counts.reduce(
       (sum, one) => ({
         applied: sum.applied + one.applied,
@@ -57,37 +47,33 @@ export class ManyInstances {
    * with how many they were.
    */
   async purge(ids: readonly string[], before: UnixMs | null): Promise<number> {
-    const replies = await Promise.all(
-      this.#byShard(ids).map(async ([shard, shardIds]) => {
-        const body = { ids: shardIds, before };
-        const reply = await this.#client.ask(shard, 'instances.purge', '', '', body);
-        return JSON.parse(reply.body) as PurgeReply;
-      }),
+    const replies = await this.#each<PurgeReply>(ids, (shard, own) =>
+      this.#client.ask(shard, 'instances.purge', '', '', { ids: own, before }),
     );
     return replies.reduce((sum, { removed }) => sum + removed, 0);
   }
 
-  #byShard(ids: readonly string[]): [shard: number, ids: string[]][] {
+  #each<Reply>(
+    ids: readonly string[],
+    ask: (shard: number, ids: readonly string[]) => ReturnType<Client['ask']>,
+  ): Promise<Reply[]> {
     const byShard = new Map<number, string[]>();
-    for (const id of ids) {
-      const shard = this.#client.shardOf(id);
-      const shardIds = byShard.get(shard);
-      if (shardIds === undefined) byShard.set(shard, [id]);
-      else shardIds.push(id);
-    }
-    return [...byShard];
+    for (const id of ids) valueFor(byShard, this.#client.shardOf(id), () => []).push(id);
+    return allOf([...byShard], async ([shard, own]) => {
+      const { body } = await ask(shard, own);
+      return JSON.parse(body) as Reply;
+    });
   }
 }
 
-/** Has the instances removed, a few in each step; resolves with how many were. */
-export async function removeInSteps(
-  job: BackgroundJob,
-  ids: readonly string[],
-  remove: (some: readonly string[]) => Promise<number>,
-): Promise<number> {
-  let removed = 0;
-  for (let i = 0; i < ids.length && !job.isStopped; i += REMOVED_AT_ONCE) {
-    removed += await job.step(() => remove(ids.slice(i, i + REMOVED_AT_ONCE)));
-  }
-  return removed;
+/** The results of all; rejects with the first failure, once none is in progress any more. */
+export async function allOf<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const settled = await Promise.allSettled(items.map(work));
+  return settled.map((one) => {
+    if (one.status === 'rejected') throw one.reason;
+    return one.value;
+  });
 }

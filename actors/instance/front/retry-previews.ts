@@ -1,6 +1,6 @@
 /**
- * What retries of instances run once more, with what that comes to in children, and what parents make of it. They
- * live anywhere: each is asked of its owner, and nothing is kept.
+ * Previews of what retries of instances run again, including their children and parents. These are anywhere in the
+ * cluster: each owner is asked, and nothing is stored.
  */
 
 import type { RunsAgain, RunsAgainBlock, RunsAgainParent } from '../../../schema/explanation.js';
@@ -18,24 +18,28 @@ import {
 } from '../core/retry-words.js';
 import type { instanceOperations } from '../operations.js';
 import type { InstanceStatus } from '../waits.js';
+import { allOf } from './many-instances.js';
 
-/** Children of one instance, and theirs, that are asked; of more it is taken that they repeat something. */
+/** Descendants of one instance that are asked; further ones are assumed to repeat effects. */
 const CHILDREN_ASKED_MAX = 50;
-/** Instances that are asked at once. */
+/** Instances that are asked at once: they may have to be loaded. */
 const ASKED_AT_ONCE = 10;
 
+/** The descendants that may still be asked. */
 interface Left {
   asks: number;
 }
 
-export class RetryPreviews {
-  readonly #client: Pick<Shards<typeof instanceOperations>, 'ask' | 'shardOf'>;
+type Client = Pick<Shards<typeof instanceOperations>, 'ask' | 'shardOf'>;
 
-  constructor(client: Pick<Shards<typeof instanceOperations>, 'ask' | 'shardOf'>) {
+export class RetryPreviews {
+  readonly #client: Client;
+
+  constructor(client: Client) {
     this.#client = client;
   }
 
-  /** @param child one that it started: what that is to it is told, too */
+  /** @param child for which the report includes whether the instance still takes its result */
   async standing(tenant: string, id: string, child?: string): Promise<InstanceStatus> {
     const shard = this.#client.shardOf(id);
     const asked = child === undefined ? undefined : { child };
@@ -43,7 +47,7 @@ export class RetryPreviews {
     return JSON.parse(body) as InstanceStatus;
   }
 
-  /** With what retries of children repeat, and what its parent makes of it. */
+  /** Includes the retries of children, and whether its parent takes the result. */
   async whole(tenant: string, standing: InstanceStatus): Promise<RunsAgain | null> {
     const { again, parent, id, is_dry_run } = standing;
     if (again === null) return null;
@@ -54,29 +58,28 @@ export class RetryPreviews {
     return { ...own, parent: above, repeats_effects: own.repeats_effects || isAsked };
   }
 
-  /** How many of the instances would repeat effects; some may be gone, or not be retried at all. */
+  /** How many of the instances would repeat effects; some may be deleted, or not be retried at all. */
   async repeating(tenant: string, ids: readonly string[]): Promise<number> {
-    const asked = await inTurn(ids, (id) => this.#wholeOf(tenant, id));
-    return asked.filter((again) => again?.repeats_effects === true).length;
+    const repeats = await inSlices(ids, async (id) => {
+      const standing = await this.#found(tenant, id);
+      const again = standing && (await this.whole(tenant, standing));
+      return again?.repeats_effects === true;
+    });
+    return repeats.filter(Boolean).length;
   }
 
-  /** Those of the children that would go on for nobody. */
+  /** The instances whose results no parent would take. */
   async orphans(tenant: string, ids: readonly string[]): Promise<ReadonlySet<string>> {
-    const asked = await inTurn(ids, async (id) => {
+    const isOrphaned = await inSlices(ids, async (id) => {
       const standing = await this.#found(tenant, id);
       if (standing?.again == null || standing.parent === null) return false;
       if (!actsFurther(standing.again)) return false;
       return isOrphan(await this.#parentOf(tenant, id, standing.parent));
     });
-    return new Set(ids.filter((_, at) => asked[at]));
+    return new Set(ids.filter((_, at) => isOrphaned[at]));
   }
 
-  async #wholeOf(tenant: string, id: string): Promise<RunsAgain | null> {
-    const standing = await this.#found(tenant, id);
-    return standing === undefined ? null : this.whole(tenant, standing);
-  }
-
-  /** Undefined: it is gone. */
+  /** Undefined: it does not exist any more. */
   async #found(tenant: string, id: string, child?: string): Promise<InstanceStatus | undefined> {
     try {
       return await this.standing(tenant, id, child);
@@ -86,7 +89,7 @@ export class RetryPreviews {
     }
   }
 
-  /** Where one above it has gone on, the parent has, too. */
+  /** If an ancestor has continued without it, so has the parent. */
   async #parentOf(tenant: string, child: string, id: string): Promise<RunsAgainParent> {
     let direct: ParentFacts | undefined;
     for (let at = { child, id }, depth = 0; depth < LIMITS.childDepthMax; depth += 1) {
@@ -97,7 +100,7 @@ export class RetryPreviews {
         return { id: direct.id, stands, summary: parentText(direct, at.id) };
       }
       direct ??= facts;
-      // One that waits goes on by itself.
+      // An instance that waits continues by itself.
       if (stands !== 'takes' || parent?.parent == null) break;
       at = { child: at.id, id: parent.parent };
     }
@@ -111,44 +114,40 @@ export class RetryPreviews {
     return { ...again, blocks, repeats_effects: blocks.some((block) => block.repeats_effects) };
   }
 
-  /** With what is known of the child, and what a retry of it repeats. */
+  /** Includes the state of the child, and what a retry of it repeats. */
   async #withChild(tenant: string, block: RunsAgainBlock, left: Left): Promise<RunsAgainBlock> {
     const { child_id, summary: _before, ...facts } = block;
     if (child_id === undefined) return block;
-    const told = (more: Partial<RunsAgainFacts>, child_state?: InstanceState) => {
+    const described = (more: Partial<RunsAgainFacts>, child_state?: InstanceState) => {
       const known = { ...facts, ...more };
       return { ...known, summary: summaryOf({ ...known, child_state }) };
     };
     left.asks -= 1;
-    if (left.asks < 0) return told({ child_id, repeats_effects: true });
+    if (left.asks < 0) return described({ child_id, repeats_effects: true });
     const child = await this.#found(tenant, child_id);
     if (child === undefined || child.state === 'cancelled') {
-      // What was only to be cleaned up is given up.
-      if (facts.cleans_up === true) return told({ child_id }, 'cancelled');
-      return told({ repeats: [facts.path], repeats_effects: true });
+      // Clean-up that was left is given up.
+      if (facts.cleans_up === true) return described({ child_id }, 'cancelled');
+      return described({ repeats: [facts.path], repeats_effects: true });
     }
     const { again, owes, state } = child;
-    if (again === null || (facts.cleans_up === true && !owes)) return told({ child_id }, state);
+    if (again === null || (facts.cleans_up === true && !owes))
+      return described({ child_id }, state);
     const { blocks, repeats_effects } = await this.#withChildren(tenant, again, left);
     const repeats = blocks.flatMap((one) => one.repeats).slice(0, REPEATS_MAX);
-    return told({ child_id, ...(repeats_effects && { repeats, repeats_effects }) }, state);
+    return described({ child_id, ...(repeats_effects && { repeats, repeats_effects }) }, state);
   }
 }
 
-/** Where it is only cleaned up, nothing is shipped or charged by that. */
+/** An instance that only cleans up has no further effects. */
 function actsFurther({ ends }: RunsAgain): boolean {
   return ends === undefined;
 }
 
-/** Not all at once: they may have to be loaded. */
-async function inTurn<T>(ids: readonly string[], ask: (id: string) => Promise<T>): Promise<T[]> {
+async function inSlices<T>(ids: readonly string[], ask: (id: string) => Promise<T>): Promise<T[]> {
   const answers: T[] = [];
   for (let i = 0; i < ids.length; i += ASKED_AT_ONCE) {
-    const asked = await Promise.allSettled(ids.slice(i, i + ASKED_AT_ONCE).map(ask));
-    for (const one of asked) {
-      if (one.status === 'rejected') throw one.reason;
-      answers.push(one.value);
-    }
+    answers.push(...(await allOf(ids.slice(i, i + ASKED_AT_ONCE), ask)));
   }
   return answers;
 }

@@ -11,23 +11,33 @@ import { approvalOperations } from './approvals.js';
 import { instanceExplanation } from './explanation.js';
 import { instanceOperations } from './instances.js';
 import { ManyInstances } from './many-instances.js';
-import { Retention } from './retention.js';
-import { endedPage, orphans } from './retention-reads.js';
+import { endedPage, orphans, Retention, SequenceRemoval } from './removal.js';
 import { RetryPreviews } from './retry-previews.js';
-import { SequenceRemoval } from './sequence-removal.js';
 
 type Catalog = Shards<typeof sequenceOperations>;
-type Kernel = FrontKernel<Catalog & Shards<typeof ownerOperations>>;
 
 const DAY_MS = 86_400_000;
 
-export function openInstanceFront(kernel: Kernel) {
-  const { client, settings, placement } = kernel;
+export function openInstanceFront(kernel: FrontKernel<Catalog & Shards<typeof ownerOperations>>) {
+  const { reads, client, settings, placement } = kernel;
+  const { publicUrl, retentionDays } = settings;
+  const catalog: Catalog = client;
   const many = new ManyInstances(client);
-  const removal = removalOf(kernel, many);
-  const { publicUrl } = settings;
+  const removal = new SequenceRemoval({
+    ...kernel,
+    orphans: (rows) => orphans.rows(reads, rows),
+    remove: (ids) => many.purge(ids, null),
+    forget: (id) => catalog.ask(0, 'catalog.forget', '', id, undefined),
+  });
+  const retention = new Retention({
+    ...kernel,
+    keepMs: retentionDays * DAY_MS,
+    page: (after, before, rows) => endedPage(reads, after, before, rows),
+    remove: (ids, before) => many.purge(ids, before),
+  });
   const room = {
-    parts: [removal, retentionOf(kernel, many)],
+    // Without a number of days, ended instances are kept for ever.
+    parts: [removal, retentionDays === 0 ? undefined : retention],
     operations: {
       ...instanceOperations,
       'instances.explain': instanceExplanation(new RetryPreviews(client)),
@@ -35,31 +45,4 @@ export function openInstanceFront(kernel: Kernel) {
     },
   } satisfies FrontRoom;
   return { ...room, removal };
-}
-
-function removalOf({ reads, client, clock, log }: Kernel, many: ManyInstances): SequenceRemoval {
-  const catalog: Catalog = client;
-  return new SequenceRemoval({
-    clock,
-    log,
-    orphans: (rows) => orphans.rows(reads, rows),
-    remove: (ids) => many.purge(ids, null),
-    forget: (id) => catalog.ask(0, 'catalog.forget', '', id, undefined),
-  });
-}
-
-/** Undefined: ended instances are kept for ever. */
-function retentionOf(
-  { reads, clock, now, log, settings: { retentionDays } }: Kernel,
-  many: ManyInstances,
-): Retention | undefined {
-  if (retentionDays === 0) return undefined;
-  return new Retention({
-    clock,
-    now,
-    keepMs: retentionDays * DAY_MS,
-    log,
-    page: (after, before, rows) => endedPage(reads, after, before, rows),
-    remove: (ids, before) => many.purge(ids, before),
-  });
 }

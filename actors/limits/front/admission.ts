@@ -9,20 +9,23 @@ import type { Made } from '../../../schema/route-row.js';
 import type { BodyRouteId, Route } from '../../../schema/routes.js';
 import type { TenantLimitName, WorkUnit } from '../../../schema/tenant-limits.js';
 import { conflict, tenantLimit } from '../../../src/base/errors.js';
+import { askedRunId, keyedInstanceId } from '../../../src/base/ids.js';
+import { isJsonObject } from '../../../src/base/json.js';
+import { BODY_JSON_LIMITS, parseJson } from '../../../src/base/json-guard.js';
 import { itemsIn } from '../../../src/base/json-members.js';
 import { LIMITS } from '../../../src/base/limits.js';
 import type { Offload } from '../../../src/base/offload.js';
 import { BoundedRows } from '../../../src/base/quota/bounded-rows.js';
 import { lastUsed, valueFor } from '../../../src/base/quota/last-used.js';
 import { type BucketRate, TokenBucket } from '../../../src/base/quota/rates.js';
+import { type CreationBody, idempotencyKeyOf } from '../../../src/core/creation-key.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
 import { LARGE_BODY } from '../../../src/http/body.js';
 import type { Admission, AdmissionRequest } from '../../../src/http/ports.js';
 import { COUNT_BLOCKS } from '../jobs.js';
 import { countBlocks } from './count-blocks.js';
-import { repeatsIn } from './repeated-creations.js';
-import { openTaskCount, scheduleCount } from './tenant-limit-reads.js';
-import type { SetLimits, TenantLimitRegistry } from './tenant-limit-registry.js';
+import { instancesThere, openTaskCount, scheduleCount } from './reads.js';
+import type { SetLimits, TenantLimitRegistry } from './tenant-limits.js';
 
 export interface AdmissionDeps {
   readonly limits: TenantLimitRegistry;
@@ -185,4 +188,31 @@ function expectRoom(
   const { perSecond, burst } = bucket.rate;
   const text = `the tenant has used up its ${unit}: ${perSecond} a second, at most ${burst} at once`;
   throw tenantLimit(`${text}; this takes ${cost}`, waitMs);
+}
+
+// ---------------------------------------------------------------- repeated creations
+
+/** How many instances of a creation exist already, by their idempotency keys. */
+async function repeatsIn(
+  reads: Pick<Reader, 'rows'>,
+  { route: { keyed }, tenant, params, body }: AdmissionRequest,
+): Promise<number> {
+  // A body without a key is not parsed.
+  if (keyed === undefined || !body.includes('"idempotency_key"')) return 0;
+  const parsed = parseJson(body.toString('utf8'), BODY_JSON_LIMITS);
+  if (!parsed.ok || !isJsonObject(parsed.value)) return 0;
+  const { instances } = parsed.value;
+  const items = keyed === 'items' ? instances : [parsed.value];
+  if (!Array.isArray(items)) return 0;
+  const ids = items.flatMap((item) => {
+    if (!isJsonObject(item)) return [];
+    const { idempotency_key: key } = item;
+    if (typeof key !== 'string' || key === '') return [];
+    if (keyed === 'run') return [askedRunId(params.id ?? '', key)];
+    return [keyedInstanceId(tenant, idempotencyKeyOf(item as CreationBody) as string)];
+  });
+  if (ids.length === 0) return 0;
+  const there = new Set((await instancesThere.rows(reads, ids, tenant)).map(({ id }) => id));
+  // Items of one key are one instance.
+  return ids.filter((id) => there.has(id)).length;
 }

@@ -3,17 +3,69 @@
  * before the response.
  */
 
-import { TENANT_LIMIT_NAMES, type TenantLimits } from '../../../schema/tenant-limits.js';
+import {
+  TENANT_LIMIT_NAMES,
+  type TenantLimitName,
+  type TenantLimits,
+} from '../../../schema/tenant-limits.js';
 import type { Clock, TimerHandle } from '../../../src/base/clock.js';
 import { notFound, unavailable } from '../../../src/base/errors.js';
 import { Serial } from '../../../src/base/serial.js';
 import { checkUnchanged, updatedAt } from '../../../src/base/unchanged-since.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
-import { type FrontOperations, jsonReply, type Operation } from '../../../src/http/operation.js';
+import { type FrontOperations, jsonReply } from '../../../src/http/operation.js';
 import type { tenantLimitOperations } from '../../catalog/front-rows.js';
 import type { Shards } from '../../runtime/shards.js';
-import { tenantLimitRow } from './tenant-limit-reads.js';
-import { type SetLimits, setLimitsOf, type TenantLimitRegistry } from './tenant-limit-registry.js';
+import { type StoredLimitsRow, tenantLimitRow, tenantLimitRows } from './reads.js';
+
+type Rows = Pick<Reader, 'rows'>;
+
+export interface SetLimits {
+  readonly limits: Readonly<Partial<Record<TenantLimitName, number | null>>>;
+  readonly updatedAt: string;
+}
+
+/** Rows read by one query. */
+const LOAD_PAGE_ROWS = 5_000;
+
+/**
+ * All limits that were set for tenants. Only the front thread admits requests, so a change holds from the next request
+ * on. The table is the truth across restarts; only the engine that owns the database writes it.
+ */
+export class TenantLimitRegistry {
+  readonly #byTenant = new Map<string, SetLimits>();
+
+  async load(reads: Rows): Promise<void> {
+    for (let after = ''; ; ) {
+      const rows = await tenantLimitRows.rows(reads, after, LOAD_PAGE_ROWS);
+      for (const row of rows) this.set(row.tenant_id, setLimitsOf(row));
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < LOAD_PAGE_ROWS) return;
+      after = last.tenant_id;
+    }
+  }
+
+  /** Undefined: the defaults. */
+  of(tenant: string): SetLimits | undefined {
+    return this.#byTenant.get(tenant);
+  }
+
+  /** @param limits undefined: the defaults */
+  set(tenant: string, limits: SetLimits | undefined): void {
+    if (limits === undefined) this.#byTenant.delete(tenant);
+    else this.#byTenant.set(tenant, limits);
+  }
+}
+
+function setLimitsOf({ limits, set_at }: StoredLimitsRow): SetLimits {
+  return { limits: JSON.parse(limits) as SetLimits['limits'], updatedAt: set_at };
+}
+
+/** Undefined: the defaults. */
+export async function storedLimits(reads: Rows, tenant: string): Promise<SetLimits | undefined> {
+  const row = await tenantLimitRow.row(reads, tenant);
+  return row && setLimitsOf(row);
+}
 
 const SHARD = 0;
 
@@ -27,7 +79,7 @@ const SETTLE_EVERY_MS = 1_000;
 export interface TenantLimitOperationsDeps {
   readonly client: Pick<Shards<typeof tenantLimitOperations>, 'ask'>;
   readonly registry: TenantLimitRegistry;
-  readonly reads: Pick<Reader, 'rows'>;
+  readonly reads: Rows;
   readonly clock: Clock;
 }
 
@@ -48,42 +100,37 @@ export class TenantLimitOperations {
     this.#unsettled.clear();
   }
 
-  readonly #put: Operation<'tenantLimits.put'> = async (front, { params, body }) => {
-    const tenant = params.id;
-    const limits = Object.fromEntries(TENANT_LIMIT_NAMES.map((name) => [name, body[name] ?? null]));
-    return this.#serial.run(tenant, async () => {
-      this.#checkUnchanged(tenant, body.if_unchanged_since);
-      const set_at = updatedAt(front.now(), this.#deps.registry.of(tenant)?.updatedAt);
-      const set = { limits, updatedAt: set_at };
-      const row = { tenant_id: tenant, limits, set_at };
-      await this.#change(tenant, set, (client) =>
-        client.ask(SHARD, 'tenantLimits.store', '', '', row),
-      );
-      return jsonReply(textOf(tenant, set));
-    });
-  };
-
-  readonly #get: Operation<'tenantLimits.get'> = async (_, { params }) => {
-    const tenant = params.id;
-    return jsonReply(textOf(tenant, this.#deps.registry.of(tenant)));
-  };
-
-  readonly #delete: Operation<'tenantLimits.delete'> = async (_, { params }) => {
-    const tenant = params.id;
-    const { registry } = this.#deps;
-    if (registry.of(tenant) === undefined) throw notFound(`limits of the tenant ${tenant}`);
-    await this.#serial.run(tenant, () =>
-      this.#change(tenant, undefined, (client) =>
-        client.ask(SHARD, 'tenantLimits.remove', '', tenant, undefined),
-      ),
-    );
-    return { status: 204, body: undefined };
-  };
-
   readonly operations = {
-    'tenantLimits.put': this.#put,
-    'tenantLimits.get': this.#get,
-    'tenantLimits.delete': this.#delete,
+    'tenantLimits.put': async (front, { params, body }) => {
+      const tenant = params.id;
+      const limits = Object.fromEntries(
+        TENANT_LIMIT_NAMES.map((name) => [name, body[name] ?? null]),
+      );
+      return this.#serial.run(tenant, async () => {
+        this.#checkUnchanged(tenant, body.if_unchanged_since);
+        const { client, registry } = this.#deps;
+        const set_at = updatedAt(front.now(), registry.of(tenant)?.updatedAt);
+        const set = { limits, updatedAt: set_at };
+        const row = { tenant_id: tenant, limits, set_at };
+        await this.#change(tenant, set, () => client.ask(SHARD, 'tenantLimits.store', '', '', row));
+        return jsonReply(textOf(tenant, set));
+      });
+    },
+    'tenantLimits.get': async (_, { params }) => {
+      const tenant = params.id;
+      return jsonReply(textOf(tenant, this.#deps.registry.of(tenant)));
+    },
+    'tenantLimits.delete': async (_, { params }) => {
+      const tenant = params.id;
+      const { client, registry } = this.#deps;
+      if (registry.of(tenant) === undefined) throw notFound(`limits of the tenant ${tenant}`);
+      await this.#serial.run(tenant, () =>
+        this.#change(tenant, undefined, () =>
+          client.ask(SHARD, 'tenantLimits.remove', '', tenant, undefined),
+        ),
+      );
+      return { status: 204, body: undefined };
+    },
   } satisfies Partial<FrontOperations>;
 
   /** @throws EngineError 409; 503 while the outcome of the last change is unknown */
@@ -98,11 +145,11 @@ export class TenantLimitOperations {
   async #change(
     tenant: string,
     set: SetLimits | undefined,
-    ask: (client: TenantLimitOperationsDeps['client']) => Promise<unknown>,
+    commit: () => Promise<unknown>,
   ): Promise<void> {
-    const { client, registry, clock } = this.#deps;
+    const { registry, clock } = this.#deps;
     try {
-      await ask(client);
+      await commit();
     } catch (error) {
       this.#unsettled.set(tenant, clock.monotonic() + UNSETTLED_MS);
       this.#settleSoon();
@@ -122,10 +169,9 @@ export class TenantLimitOperations {
       const before = registry.of(tenant);
       const isLast = clock.monotonic() >= until;
       try {
-        const row = await tenantLimitRow.row(reads, tenant);
+        const set = await storedLimits(reads, tenant);
         // A change applied meanwhile is newer than the row read.
         if (registry.of(tenant) !== before) continue;
-        const set = row && setLimitsOf(row);
         if (set?.updatedAt !== before?.updatedAt) registry.set(tenant, set);
         if (isLast) this.#unsettled.delete(tenant);
       } catch {

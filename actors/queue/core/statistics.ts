@@ -4,19 +4,14 @@ import type { QueueInfo, ReleasePoint } from '../../../schema/statistics.js';
 
 export type QueueTasks = Omit<QueueInfo, 'workers' | 'open_polls'>;
 
-/** Open polls for a handler: for one queue, or with '' for every queue and none. */
-export interface OpenPolls {
+/** The queue of a poll; '' for every queue and none. */
+interface PolledQueue {
   readonly handler: string;
   readonly queue: string;
-  readonly polls: number;
 }
 
-/** Workers that poll for a handler: for one queue, or with '' for every queue and none. */
-export interface QueueServers {
-  readonly handler: string;
-  readonly queue: string;
-  readonly workers: readonly string[];
-}
+export type OpenPolls = PolledQueue & { readonly polls: number };
+export type QueueServers = PolledQueue & { readonly workers: readonly string[] };
 
 /** Queues that have tasks or are polled, sorted by handler and queue. */
 export function queuesOf(
@@ -60,12 +55,8 @@ function compare(a: string, b: string): number {
 }
 
 /** The ended instances of one version that were created in one interval. */
-export interface Outcomes {
-  readonly at: string;
+export interface Outcomes extends Pick<ReleasePoint, 'at' | 'ended' | 'failed' | 'cancelled'> {
   readonly sequence_id: string;
-  readonly ended: number;
-  readonly failed: number;
-  readonly cancelled: number;
   readonly p50: number;
   readonly p95: number;
 }

@@ -1,56 +1,298 @@
-/** Reads of external work: tasks, attempts, workers and handler names. */
+/**
+ * Reads of external work: tasks, attempts, workers and handler names. A withdrawn task is neither listed nor counted,
+ * but its history stays readable (docs/limits.md). Claims and outcomes belong to the instances.
+ */
 
+import { TASK_STATES, type TaskState } from '../../../schema/states.js';
+import type { TaskStats, WorkerInfo } from '../../../schema/worker.js';
+import { valueFor } from '../../../src/base/quota/last-used.js';
+import { isoTime, type UnixMs } from '../../../src/base/time.js';
 import { BUILTIN_NAMES } from '../../../src/core/builtin.js';
-import type { FrontRoom } from '../../../src/http/front-room.js';
 import {
+  type Filter,
+  filtersOf,
+  type Narrowing,
+  narrow,
+  timeFilters,
+} from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { lookup, rowOf, TRY_LATER } from '../../../src/db/reads/lookup.js';
+import { orderBy } from '../../../src/db/reads/order.js';
+import { Conditions, IS_PRESENT, type PageBounds } from '../../../src/db/reads/query.js';
+import type { PageRequest, Reader } from '../../../src/db/reads/reader.js';
+import { columnsOf, type StoredRow, selected } from '../../../src/db/table.js';
+import {
+  type FrontOperations,
   jsonReply,
   listBy,
   listQuery,
   listTenant,
-  type Operation,
   pageReply,
 } from '../../../src/http/operation.js';
-import { handlerNameList, taskAttempts, taskCounts, taskList, workers } from './reads.js';
+import { SEQUENCE_NAME } from '../../instance/front/instance-reads.js';
+import { OPEN_TASKS, WORKER_TASKS } from '../../instance/task-tables.js';
+import {
+  OF_OPEN_ROWS,
+  selectedStanding,
+  standing,
+  TASKS as TASKS_AS_THEY_STAND,
+  WITH_OPEN_ROWS,
+} from '../../instance/tasks-as-they-stand.js';
+import {
+  TASK_COLUMNS,
+  TASK_INSTANCE_COLUMNS,
+  type TaskWireRow,
+  taskText,
+} from '../../instance/wire-texts.js';
+import { type Attempt, historyOf } from '../../instance/worker-task.js';
+import { WORKERS } from '../tables.js';
 
-const stats: Operation<'workers.stats'> = async (deps, call) =>
-  jsonReply(JSON.stringify(await taskCounts(deps.reads, listTenant(call, call.query.tenant_id))));
+const operations = {
+  'workers.tasks': listBy(taskList),
+  'workers.stats': async ({ reads }, call) => {
+    const tenant = listTenant(call, call.query.tenant_id);
+    return jsonReply(JSON.stringify(await taskCounts(reads, tenant)));
+  },
+  /** The `WorkerAttempt` records of a task, oldest first. */
+  'workers.attempts': async ({ reads }, call) => {
+    const { query, params, tenant } = call;
+    const task = await rowOf(reads, taskHistory, 'worker task', params.id, tenant);
+    const entries = historyOf({ ...task, history: JSON.parse(task.history) as Attempt[] });
+    const shown = entries.slice(query.offset, query.offset + (query.limit ?? entries.length));
+    const text = JSON.stringify(shown);
+    return pageReply(call, query, { text, count: shown.length, isCut: false, isWalked: false });
+  },
+  /** A worker is alive when it has polled within `alive_within_secs`. */
+  'workers.list': async ({ reads, now }, call) => {
+    const { query } = call;
+    // The parameter has no upper bound; nothing was seen before the clock began.
+    const since = Math.max(0, now() - query.alive_within_secs * 1_000);
+    const seenSince = query.include_stale ? null : since;
+    const rows = await workers(reads, listTenant(call, query.tenant_id), seenSince);
+    const records = rows.map(({ in_flight, ...row }) => ({
+      ...row,
+      alive: Date.parse(row.last_seen_at) >= since,
+      in_flight,
+    }));
+    return jsonReply(JSON.stringify(records));
+  },
+  /** `external` are the names that workers have polled for. */
+  handlers: async ({ reads }, call) => {
+    const external = await reads.page(handlerNameList(listQuery(call)));
+    const builtin = JSON.stringify([...BUILTIN_NAMES]);
+    return jsonReply(`{"builtin":${builtin},"external":${external.text}}`);
+  },
+} satisfies Partial<FrontOperations>;
 
-const attempts: Operation<'workers.attempts'> = async (deps, call) => {
-  const { query, params, tenant } = call;
-  return pageReply(call, query, await taskAttempts(deps.reads, params.id, tenant, query));
+export const openQueueFront = () => ({ operations });
+
+// ---------------------------------------------------------------- reads
+
+const CREATED = timeFilters(WORKER_TASKS, 'created_at', 't');
+
+/** Filters of the task list beside the state. */
+const FILTERS = {
+  ...filtersOf(WORKER_TASKS, ['tenant_id', 'handler_name', 'queue_name'], 't'),
+  worker_id: {
+    column: 't.worker_id',
+    type: 'text',
+    holds: (ended, worker) => `(${ended} = ${worker} or o.worker_id = ${worker})`,
+  } satisfies Filter,
+  sequence_name: SEQUENCE_NAME,
+  created_after: CREATED.after,
+  created_before: CREATED.before,
 };
 
-/** A worker is alive when it has polled within `alive_within_secs`. */
-const list: Operation<'workers.list'> = async (deps, call) => {
-  const { query } = call;
-  // The parameter has no upper bound; nothing was seen before the clock began.
-  const since = Math.max(0, deps.now() - query.alive_within_secs * 1_000);
-  const seenSince = query.include_stale ? null : since;
-  const rows = await workers(deps.reads, listTenant(call, query.tenant_id), seenSince);
-  const records = rows.map(({ in_flight, ...row }) => ({
-    ...row,
-    alive: Date.parse(row.last_seen_at) >= since,
-    in_flight,
-  }));
-  return jsonReply(JSON.stringify(records));
-};
-
-/** `external` are the names that workers have polled for. */
-const handlers: Operation<'handlers'> = async (deps, call) => {
-  const external = await deps.reads.page(handlerNameList(listQuery(call)));
-  const builtin = JSON.stringify([...BUILTIN_NAMES]);
-  return jsonReply(`{"builtin":${builtin},"external":${external.text}}`);
-};
-
-/** Claims and outcomes belong to the instances. */
-export function openQueueFront() {
+function tasksFrom(from: string, condition = 'true') {
   return {
-    operations: {
-      'workers.tasks': listBy(taskList),
-      'workers.stats': stats,
-      'workers.attempts': attempts,
-      'workers.list': list,
-      handlers,
-    },
-  } satisfies FrontRoom;
+    columns: `${selectedStanding(TASK_COLUMNS)}, ${selected(TASK_INSTANCE_COLUMNS, 'i')}`,
+    from: `${from} join instances i on i.id = t.instance_id`,
+    by: FILTERS,
+    always: `not t.withdrawn and ${IS_PRESENT} and ${condition}`,
+    order: orderBy(WORKER_TASKS, ['created_at', 'id'], 'descending', 't'),
+    toText: taskText,
+    cheaper: 'name the tenant, ask for pending or claimed tasks only, or use a smaller offset',
+  };
 }
+
+/** A row of the table, looked up by its key for each scanned row. */
+const joined = (table: string, key: string, alias: string) =>
+  `left join lateral (select * from ${table} where ${key} offset 0) ${alias} on true`;
+
+const WALK = {
+  table: 'worker_tasks t',
+  alias: 't',
+  along: ['tenant_id'],
+  within: ['created_after', 'created_before'],
+  join: [
+    joined('open_tasks', 'task_id = t.id', 'o'),
+    joined('instances', 'id = t.instance_id', 'i'),
+  ].join(' '),
+} as const;
+
+function tasksByState(column: string) {
+  const state = { column, type: 'text' } as const;
+  return list({ ...tasksFrom(WITH_OPEN_ROWS), by: { ...FILTERS, state }, walk: WALK });
+}
+
+/** Walks `worker_tasks_by_tenant` in its order, where all open tasks are stored as pending. */
+const storedTaskList = tasksByState('t.state');
+const anyTaskList = tasksByState(standing('state'));
+
+const OPENED = timeFilters(OPEN_TASKS, 'created_at', 'o');
+
+/**
+ * Open tasks have a table of their own, so that few of them are found quickly beside a long history. Walks
+ * `open_tasks_by_tenant` in its order.
+ */
+function openTasks(condition?: string) {
+  const tasks = tasksFrom(OF_OPEN_ROWS, condition);
+  return list({
+    ...tasks,
+    columns: `${tasks.columns}, o.created_at, o.task_id`,
+    by: {
+      ...FILTERS,
+      ...filtersOf(OPEN_TASKS, ['tenant_id'], 'o'),
+      created_after: OPENED.after,
+      created_before: OPENED.before,
+    },
+    walk: {
+      ...WALK,
+      table: 'open_tasks o',
+      alias: 'o',
+      join: [
+        joined('worker_tasks', 'id = o.task_id', 't'),
+        joined('instances', 'id = o.instance_id', 'i'),
+      ].join(' '),
+    },
+    order: orderBy(OPEN_TASKS, ['created_at', 'task_id'], 'descending', 'o'),
+    toText: ({ task_id: _, ...row }: TaskWireRow & { readonly task_id?: string }) => taskText(row),
+  });
+}
+
+const openTaskList = openTasks();
+const pendingTaskList = openTasks('o.claimed_at is null');
+const claimedTaskList = openTasks('o.claimed_at is not null');
+
+type TasksAsked = Narrowing<keyof typeof FILTERS> &
+  PageBounds & { readonly state?: readonly TaskState[] | undefined };
+
+/** `WorkerTask` records, newest first. */
+export function taskList(asked: TasksAsked): PageRequest<TaskWireRow> {
+  const states = new Set(asked.state);
+  const [isPending, isClaimed] = [states.has('pending'), states.has('claimed')];
+  if (states.has('completed') || states.has('failed') || states.size === 0) {
+    return isPending === isClaimed ? storedTaskList(asked) : anyTaskList(asked);
+  }
+  if (isPending && isClaimed) return openTaskList(asked);
+  return isPending ? pendingTaskList(asked) : claimedTaskList(asked);
+}
+
+/** The columns that a task's history is derived from. */
+const HISTORY_COLUMNS = columnsOf(
+  WORKER_TASKS,
+  'id',
+  'tenant_id',
+  'state',
+  'worker_id',
+  'claim_epoch',
+  'claimed_at',
+  'completed_at',
+  'history',
+);
+
+type HistoryRow = StoredRow<typeof WORKER_TASKS, (typeof HISTORY_COLUMNS)[number]> & {
+  readonly state: TaskState;
+};
+
+export const taskHistory = lookup<HistoryRow>(
+  'reads_task_history',
+  `select ${selected(HISTORY_COLUMNS, 't')} from ${TASKS_AS_THEY_STAND} t ` +
+    'join instances i on i.id = t.instance_id ' +
+    `where t.id = $1::uuid and ${IS_PRESENT}`,
+);
+
+/** Reads every task of the tenant: a report, not a gauge. */
+export async function taskCounts(reads: Reader, tenant: string | undefined): Promise<TaskStats> {
+  const cheaper = 'count the tasks of one tenant, or list those that are pending or claimed';
+  const all = new Conditions();
+  all.add('not withdrawn');
+  narrow(all, filtersOf(WORKER_TASKS, ['tenant_id'], 't'), { tenant_id: tenant });
+  const rows = await reads.rowsOf<{ state: TaskState; handler_name: string; tasks: number }>(
+    all.query(
+      `select state, handler_name, count(*) as tasks from ${TASKS_AS_THEY_STAND} t ` +
+        `${all.where} group by state, handler_name order by handler_name, state`,
+    ),
+    cheaper,
+  );
+  const open = new Conditions();
+  const workers = await reads.rowsOf<{ worker_id: string }>(
+    open.query(`select distinct o.worker_id ${claimed(open, tenant)} order by o.worker_id`),
+    cheaper,
+  );
+  const byState = noTasks();
+  const byHandler = new Map<string, Record<TaskState, number>>();
+  for (const { state, handler_name: handler, tasks } of rows) {
+    byState[state] += tasks;
+    valueFor(byHandler, handler, noTasks)[state] = tasks;
+  }
+  return {
+    by_state: byState,
+    by_handler: Object.fromEntries(byHandler),
+    active_workers: workers.map((worker) => worker.worker_id),
+  };
+}
+
+function noTasks(): Record<TaskState, number> {
+  const counts = TASK_STATES.map((state) => [state, 0]);
+  return Object.fromEntries(counts) as Record<TaskState, number>;
+}
+
+/** Claimed tasks are among the open ones, which are few compared with all tasks. */
+function claimed(conditions: Conditions, tenant: string | undefined): string {
+  conditions.add('o.claimed_at is not null');
+  narrow(conditions, filtersOf(OPEN_TASKS, ['tenant_id'], 'o'), { tenant_id: tenant });
+  return `from open_tasks o ${conditions.where}`;
+}
+
+/**
+ * One row per worker and tenant, most recently seen first. A worker that polls without a tenant has the tenant '' and
+ * holds claims of every tenant. The caller decides whether a worker is alive.
+ *
+ * @param seenSince leaves out workers whose last poll was earlier; null: none
+ */
+export function workers(
+  reads: Reader,
+  tenant: string | undefined,
+  seenSince: UnixMs | null,
+): Promise<Omit<WorkerInfo, 'alive'>[]> {
+  const conditions = new Conditions();
+  const claims = `select o.tenant_id, o.worker_id, count(*) as tasks ${claimed(conditions, tenant)}`;
+  const own = tenant ? `where w.tenant_id = ${conditions.param(tenant)}::text` : '';
+  const alive =
+    seenSince === null
+      ? ''
+      : `having max(w.last_seen_at) >= ${conditions.param(isoTime(seenSince))}::timestamptz`;
+  const query = conditions.query(
+    `with claimed as (${claims} group by o.tenant_id, o.worker_id) ` +
+      'select w.worker_id, array_agg(distinct w.handler_name) as handlers, ' +
+      "coalesce(array_agg(distinct w.queue_name) filter (where w.queue_name <> ''), '{}') as queues, " +
+      '(array_agg(w.version order by w.last_seen_at desc))[1] as version, ' +
+      'max(w.last_seen_at) as last_seen_at, ' +
+      'coalesce((select sum(c.tasks) from claimed c where c.worker_id = w.worker_id ' +
+      "and (w.tenant_id = '' or c.tenant_id = w.tenant_id)), 0)::bigint as in_flight " +
+      `from workers w ${own} group by w.tenant_id, w.worker_id ${alive} ` +
+      'order by max(w.last_seen_at) desc, w.worker_id, w.tenant_id',
+  );
+  return reads.rowsOf(query, TRY_LATER);
+}
+
+/** Names that workers have polled for, in order. */
+export const handlerNameList = list({
+  columns: 'distinct handler_name',
+  from: 'workers',
+  by: filtersOf(WORKERS, ['tenant_id']),
+  order: 'handler_name',
+  toText: (row: StoredRow<typeof WORKERS, 'handler_name'>) => JSON.stringify(row.handler_name),
+  cheaper: TRY_LATER,
+});

@@ -1,0 +1,99 @@
+/**
+ * Outputs of the blocks of an instance, oldest first, and the timeline made of them. Pages walk
+ * `block_outputs_by_time` in its order (docs/decisions/0016-lists.md).
+ */
+
+import { filtersOf } from '../../../src/db/reads/filters.js';
+import { list } from '../../../src/db/reads/list.js';
+import { rowOf } from '../../../src/db/reads/lookup.js';
+import { orderBy } from '../../../src/db/reads/order.js';
+import type { PageRequest } from '../../../src/db/reads/reader.js';
+import { selected } from '../../../src/db/table.js';
+import { jsonReply, type Operation } from '../../../src/http/operation.js';
+import { type ListedOutput, OUTPUT_COLUMNS } from '../loads.js';
+import { BLOCK_OUTPUTS } from '../output-tables.js';
+import { contextText, type InstanceWireRow, iterationText, outputText } from '../wire-texts.js';
+import { transitionList } from './audit-reads.js';
+import { instanceById } from './instance-reads.js';
+
+/** Outputs handed to a stream at once: the buffer of a client that does not read. */
+const STREAM_BATCH_BYTES = 1024 * 1024;
+
+/** All rows, bookkeeping included. */
+const EVERYTHING = {
+  columns: selected(OUTPUT_COLUMNS),
+  from: 'block_outputs',
+  of: filtersOf(BLOCK_OUTPUTS, ['instance_id']),
+  by: filtersOf(BLOCK_OUTPUTS, ['block_id', 'iteration']),
+  order: orderBy(BLOCK_OUTPUTS, ['created_at', 'id']),
+  cheaper: 'go on by the cursor of a page, or ask for one block',
+};
+
+/** `BlockOutput` records without notes on unfinished tries (docs/reference/instances.md). */
+export const outputList = list({
+  ...EVERYTHING,
+  always: "(output_ref is null or output_ref not in ('__in_progress__', '__retry__'))",
+  toText: outputText,
+});
+
+const storedOutputs = list({ ...EVERYTHING, toText: outputText });
+
+/**
+ * `BlockOutput` records of all kinds after a row. The units of an instance are committed in order, with ascending
+ * times and ids, so a row that becomes visible later is after all that are visible now.
+ *
+ * @param row undefined: from the first
+ */
+export function outputsAfter(
+  instance_id: string,
+  row: Pick<ListedOutput, 'id' | 'created_at'> | undefined,
+): PageRequest<ListedOutput> {
+  const cursor = row && EVERYTHING.order.cursorAfter(row);
+  return storedOutputs({ instance_id, cursor, max_bytes: STREAM_BATCH_BYTES });
+}
+
+// ---------------------------------------------------------------- the timeline
+
+const entriesWith = (output: (row: ListedOutput) => string) =>
+  list({ ...EVERYTHING, toText: (row: ListedOutput) => entryText(row, output(row)) });
+
+/** `TimelineEntry` records. */
+export const entryList = entriesWith(({ output }) => `,"output":${output}`);
+const bareEntryList = entriesWith(() => '');
+
+export const timeline: Operation<'instances.timeline'> = async (
+  { reads },
+  { tenant, params: { id }, query },
+) => {
+  const { offset, limit, include_outputs: hasOutputs } = query;
+  const row = await rowOf(reads, instanceById, 'instance', id, tenant);
+  // One more than requested shows whether there are more.
+  const asked = { ...query, instance_id: id, limit: limit + 1 };
+  const request = hasOutputs ? entryList(asked) : bareEntryList(asked);
+  const entries = await reads.page({ ...request, rowsMax: limit });
+  const transitions = await reads.page(transitionList(id));
+  const reply = jsonReply(
+    `{"instance":${headText(row, hasOutputs)},"state_transitions":${transitions.text}` +
+      `,"entries":${entries.text},"offset":${offset},"limit":${limit},"has_more":${entries.isCut}}`,
+  );
+  if (!entries.isCut || entries.cursor === undefined) return reply;
+  return { ...reply, headers: [['x-next-cursor', entries.cursor]] };
+};
+
+function headText(row: InstanceWireRow, hasContext: boolean): string {
+  return (
+    `{"id":"${row.id}","sequence_id":"${row.sequence_id}","state":"${row.state}"` +
+    `,"created_at":"${row.created_at}","updated_at":"${row.updated_at}"` +
+    `${hasContext ? `,"context":${contextText(row)}` : ''}}`
+  );
+}
+
+/** A row with a mark of the engine as its reference is not an output of a block. */
+function entryText(row: ListedOutput, output: string): string {
+  return (
+    `{"block_id":${JSON.stringify(row.block_id)},"attempt":${row.attempt}${iterationText(row)}` +
+    `,"completed_at":"${row.created_at}"${output}` +
+    (row.output_ref === null ? '' : `,"output_ref":${JSON.stringify(row.output_ref)}`) +
+    `,"is_sentinel":${row.output_ref?.startsWith('__') === true}}`
+  );
+}
