@@ -57,7 +57,7 @@ export function sequenceOperations(catalog: Catalog) {
       serve: ({ request, tenant, target }) => catalog.deprecate(request, tenant, target),
     },
   } satisfies RouteOperations;
-  /** The deletion of a sequence, and its end (`actors/instance/front/sequence-removal.ts`). */
+  /** The deletion of a sequence, and its end (`actors/instance/front/removal.ts`). */
   const own = {
     'catalog.delete': {
       serve: ({ request, tenant, target, body }: Call<SequenceDeleteQuery>) =>

@@ -43,7 +43,7 @@ const PREFIXES: Readonly<Record<SemanticDiff['entries'][number]['severity'], str
 interface Losses {
   /** Blocks that have an output and are not in the target. */
   readonly outputs: readonly string[];
-  /** Pending clean-ups that the target would not run (`lost-clean-ups.ts`). */
+  /** Pending clean-ups that the target would not run (`owed-clean-ups.ts`). */
   readonly cleanUps: readonly MigrationFinding[];
 }
 
