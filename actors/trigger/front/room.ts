@@ -18,7 +18,6 @@ import { list } from '../../../src/db/reads/list.js';
 import { lookup } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
 import { columnsBut, selected } from '../../../src/db/table.js';
-import type { Admission } from '../../../src/http/ports.js';
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import {
   bodyIn,
@@ -28,6 +27,7 @@ import {
   listBy,
   type Operation,
 } from '../../../src/http/operation.js';
+import type { Admission } from '../../../src/http/ports.js';
 import { EventFiring, type FiringEvent, firingEvents } from '../../event/front/firing.js';
 import type { eventOperations } from '../../event/room.js';
 import type { Shards } from '../../runtime/shards.js';
