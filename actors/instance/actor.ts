@@ -1,11 +1,11 @@
 /**
- * The state machine of one instance. Owns its row, context, outputs, signals, worker tasks and audit.
- * A message goes in and its turn is filled: no I/O, no waiting.
+ * The state machine of one instance, which owns its row, context, outputs, signals, worker tasks and audit. A message
+ * fills a turn: no I/O, no waiting.
  */
 
 import { toUnixMs } from '../../schema/common.js';
 import { canPatch, type InstanceState, isEnded, isTerminal } from '../../schema/states.js';
-import { EngineError, notFound } from '../../src/base/errors.js';
+import { notFound } from '../../src/base/errors.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { UnixMs } from '../../src/base/time.js';
 import { checkUnchanged } from '../../src/base/unchanged-since.js';
@@ -15,32 +15,42 @@ import type { Progress } from '../../src/core/progress.js';
 import { partOf, treeOf } from '../../src/core/tree.js';
 import type { KnownRecord } from '../runtime/protocol.js';
 import type { ChangeResult, Turn } from '../runtime/turn.js';
-import type { Action, Came } from './action.js';
 import { advance, advanceTry, checkContextSize, continueAfter } from './advance.js';
 import * as answers from './answers.js';
-import { eventArrived } from './arrivals.js';
 import { type Change, concerns } from './change-many.js';
-import { amendedData } from './edits.js';
-import * as kin from './family.js';
+import * as edits from './edits.js';
+import * as family from './family.js';
+import { fork } from './forks.js';
 import * as limits from './limits.js';
-import { isSeenBy, type LiveInstance, stepKey } from './live-instance.js';
-import type { InstanceMessage, InstanceRequest, MessageOf } from './messages.js';
+import {
+  type Action,
+  type Came,
+  type Handler,
+  isSeenBy,
+  type LiveInstance,
+  type Preparation,
+  type Prepare,
+  type Sources,
+  stepKey,
+} from './live-instance.js';
+import type { InstanceMessage, InstanceRequest } from './messages.js';
 import * as notes from './notes.js';
-import { askAboutFence } from './ownership.js';
-import type { AlwaysPrepared } from './preparation.js';
+import { askAboutFence, carryOut } from './ownership.js';
 import { putAudit, putTransition } from './progress.js';
-import { contextOf, failureOf, isKeyed, permitStatus, wireInstance } from './record.js';
+import { failureOf, isKeyed, permitStatus } from './record.js';
+import { recallTask } from './restore.js';
 import { settleNew, stateBefore, touch, write } from './settling.js';
 import * as signals from './signals.js';
+import { eventArrived } from './signals.js';
 import { BULK_CHANGE } from './tables.js';
 import * as tasks from './tasks.js';
 import { standingOf } from './waits.js';
+import { wireContext, wireInstance } from './wire-texts.js';
 
 /**
- * The unit that creates the instance, advanced as far as it goes without the outside world
- * (eager start): creation and that progress are one commit.
+ * The unit that creates the instance and advances it as far as possible without the outside world (eager start).
  *
- * @param gated the id comes from an idempotency key, so that the row may be there already
+ * @param gated the id follows from an idempotency key, so that the row may exist already
  */
 export function create(actor: LiveInstance, turn: Turn, request: number, gated: boolean): void {
   start(actor, turn);
@@ -54,7 +64,7 @@ export function start(actor: LiveInstance, turn: Turn): void {
 }
 
 /**
- * @param action what the message does, if that was prepared (`preparation.ts`)
+ * @param action what the message does, if it was prepared
  * @throws EngineError for a wrong request, before the first change
  */
 export function handle(
@@ -70,84 +80,46 @@ export function handle(
   notes.putLines(actor, turn);
 }
 
-/** A row for each kind of message that needs nothing but the actor, or may do without. */
-const HANDLERS: {
-  readonly [Kind in Exclude<InstanceMessage['kind'], AlwaysPrepared>]: (
-    actor: LiveInstance,
-    turn: Turn,
-    message: MessageOf<Kind>,
-  ) => Came;
-} = {
-  get,
-  tree,
-  look: ({ record }, turn, { request, version }) => {
-    const { state } = record.snapshot;
-    const { updated_at } = record;
-    const seen = { state, updated_at, failure: failureOf(record), version };
-    answer(turn, request, JSON.stringify(seen));
-  },
-  standing: (actor, turn, { request, child }) =>
-    answer(turn, request, JSON.stringify(standingOf(actor, child))),
-  patchState,
-  patchContext,
-  signal: signals.signal,
-  answer: answers.answer,
-  retry,
-  change,
-  saveCheckpoint: notes.saveCheckpoint,
-  wake,
-  'permit.granted': limits.permitGranted,
-  'event.arrived': eventArrived,
-  'rate.granted': limits.rateGranted,
-  'rate.deferred': limits.rateDeferred,
-  'rate.changed': (actor, turn, { kind, step }) => advanceTry(actor, turn, { kind, ...step }),
-  'child.found': kin.childFound,
-  'child.ended': kin.childEnded,
-  'parent.moved': kin.parentMoved,
-  'step.outcome': outcome,
-  'unit.refused': refused,
-  'task.complete': tasks.complete,
-  'task.fail': tasks.fail,
-  'task.heartbeat': tasks.heartbeat,
-  claim: tasks.claim,
-  unclaim: tasks.unclaim,
-  'secret.missing': tasks.secretMissing,
-  reap: tasks.reap,
-};
-
 function apply(actor: LiveInstance, turn: Turn, message: InstanceMessage): Came {
-  const handler = (HANDLERS as Partial<Record<string, Handler>>)[message.kind];
+  const handler = (HANDLERS as Partial<Record<Kind, Handles>>)[message.kind];
   if (handler === undefined) throw new Error(`${message.kind} has to be prepared`);
   return handler(actor, turn, message as never);
 }
 
-type Handler = (actor: LiveInstance, turn: Turn, message: never) => Came;
-
-function answer(turn: Turn, request: number, body: string): undefined {
-  turn.reply(request, 200, body);
+/** Undefined for messages that need no rows. */
+export function preparationOf(
+  { tasks }: LiveInstance,
+  message: InstanceMessage,
+): Prepare | undefined {
+  const isRecalled = 'task' in message && 'request' in message && !tasks.has(message.task);
+  if (isRecalled) return (actor, sources) => recallTask(actor, sources, message.task);
+  const prepare = (PREPARATIONS as Partial<Record<Kind, Prepares>>)[message.kind];
+  return prepare && ((actor, sources) => prepare(actor, sources, message as never));
 }
 
-function get(actor: LiveInstance, turn: Turn, { request }: MessageOf<'get'>): undefined {
+const get: Handler<'get'> = (actor, turn, { request }) => {
   const { text: body, ...known } = knownRecord(actor);
   turn.effects.push({ kind: 'reply', request, status: 200, body, known });
-}
+  return undefined;
+};
 
-/** What a reader is shown of it; to be told behind the units that it has under way. */
+/** The record for readers; to be released behind the units of the instance that are in flight. */
 export function knownRecord({ record, env }: LiveInstance): Required<KnownRecord> {
   const { id: instance } = record;
   const stamp = env.versions?.stampOf(instance) ?? Number.NaN;
-  return { instance, stamp, text: JSON.stringify(wireInstance(record)) };
+  return { instance, stamp, text: wireInstance(record) };
 }
 
-function tree(
-  { plan, record: { snapshot, id } }: LiveInstance,
-  turn: Turn,
-  { request, part = {} }: MessageOf<'tree'>,
-): undefined {
+const tree: Handler<'tree'> = (
+  { plan, record: { snapshot, id } },
+  turn,
+  { request, part = {} },
+) => {
   const nodes = partOf(treeOf(plan, snapshot.execution, id), part);
   if (nodes === undefined) throw notFound(`block ${part.block_id} of instance ${id}`);
-  return answer(turn, request, JSON.stringify(nodes));
-}
+  turn.reply(request, 200, JSON.stringify(nodes));
+  return undefined;
+};
 
 function checkTenant(actor: LiveInstance, message: InstanceRequest): void {
   if (isSeenBy(actor, message.tenant)) return;
@@ -156,32 +128,19 @@ function checkTenant(actor: LiveInstance, message: InstanceRequest): void {
 
 // -------------------------------------------------------------- state and context
 
-function patchState(
-  actor: LiveInstance,
-  turn: Turn,
-  { request, body }: MessageOf<'patchState'>,
-): Progress {
+const patchState: Handler<'patchState'> = (actor, turn, { request, body }) => {
   const { state: to, next_fire_at } = body;
   const from = actor.record.snapshot.state;
-  if (!canPatch(from, to)) {
-    throw new EngineError(
-      'ENG_INVALID_TRANSITION',
-      `invalid argument: state cannot go from ${from} to ${to}`,
-    );
-  }
+  if (!canPatch(from, to)) throw edits.invalidTransition(`state cannot go from ${from} to ${to}`);
   const at = next_fire_at == null ? null : (toUnixMs(next_fire_at) ?? null);
   const progress = moveTo(actor, turn, to, at);
   touch(actor);
-  turn.reply(request, 200, JSON.stringify(wireInstance(actor.record)));
+  turn.reply(request, 200, wireInstance(actor.record));
   return progress;
-}
+};
 
-/** One of a change of many. */
-function change(
-  actor: LiveInstance,
-  turn: Turn,
-  { group, change, job }: MessageOf<'change'>,
-): Came {
+/** One instance of a change of many. */
+const change: Handler<'change'> = (actor, turn, { group, change, job }) => {
   const { snapshot, id: instance_id } = actor.record;
   const { nextFireAt } = snapshot;
   const { result, error } = resultOf(actor, change);
@@ -205,7 +164,7 @@ function change(
       return signals.takeSignal(actor, turn, change).came;
     }
   }
-}
+};
 
 function resultOf(actor: LiveInstance, change: Change): { result: ChangeResult; error?: string } {
   if (!concerns(change, actor.record.snapshot.state)) return { result: 'skipped' };
@@ -213,30 +172,26 @@ function resultOf(actor: LiveInstance, change: Change): { result: ChangeResult; 
   return error === undefined ? { result: 'applied' } : { result: 'failed', error };
 }
 
-/** What a requested state means. */
+/** Moves to a requested state. */
 function moveTo(actor: LiveInstance, turn: Turn, to: InstanceState, at: UnixMs | null): Progress {
   const now = actor.env.now();
+  const { state } = actor.record.snapshot;
   switch (to) {
     case 'scheduled': {
-      if (actor.record.snapshot.state === 'paused' && at === null) {
-        return signals.resume(actor, turn);
-      }
-      const retry = actor.record.snapshot.state === 'failed';
+      if (state === 'paused' && at === null) return advance(actor, turn, { kind: 'resume' });
       const fireAt = at ?? now;
-      const progress = advance(
-        actor,
-        turn,
-        retry ? { kind: 'retry' } : { kind: 'reschedule', at: fireAt },
-      );
-      if (retry && fireAt > now) return advance(actor, turn, { kind: 'reschedule', at: fireAt });
+      const reschedule = { kind: 'reschedule', at: fireAt } as const;
+      const isRetry = state === 'failed';
+      const progress = advance(actor, turn, isRetry ? { kind: 'retry' } : reschedule);
+      if (isRetry && fireAt > now) return advance(actor, turn, reschedule);
       if (fireAt <= now) continueAfter(actor, turn);
       return progress;
     }
     case 'running':
-      if (actor.record.snapshot.state === 'failed') return moveTo(actor, turn, 'scheduled', null);
+      if (state === 'failed') return moveTo(actor, turn, 'scheduled', null);
       return runNow(actor, turn, needsPermit(actor));
     case 'waiting':
-      // One that needs a slot first cannot be parked: it would hold one that nobody gave it.
+      // An instance that needs a slot first cannot be parked: it would hold a slot that it was not granted.
       return needsPermit(actor)
         ? runNow(actor, turn, true)
         : advance(actor, turn, { kind: 'park' });
@@ -249,12 +204,11 @@ function moveTo(actor: LiveInstance, turn: Turn, to: InstanceState, at: UnixMs |
   }
 }
 
-function needsPermit(actor: LiveInstance): boolean {
-  const { record } = actor;
+function needsPermit({ record }: LiveInstance): boolean {
   return isKeyed(record) && !isEnded(record.snapshot.state) && permitStatus(record) !== 'held';
 }
 
-/** @param asScheduled a slot of the concurrency key comes first, so that it stays scheduled */
+/** @param asScheduled it stays scheduled until it gets a slot of its concurrency key */
 function runNow(actor: LiveInstance, turn: Turn, asScheduled: boolean): Progress {
   const progress = advance(actor, turn, { kind: 'reschedule', at: null });
   const { snapshot } = actor.record;
@@ -268,11 +222,7 @@ function runNow(actor: LiveInstance, turn: Turn, asScheduled: boolean): Progress
   return progress;
 }
 
-function patchContext(
-  actor: LiveInstance,
-  turn: Turn,
-  message: MessageOf<'patchContext'>,
-): 'touched' {
+const patchContext: Handler<'patchContext'> = (actor, turn, message) => {
   const { snapshot } = actor.record;
   const { context, if_unchanged_since } = message.body;
   checkUnchanged(if_unchanged_since, actor.record.updated_at);
@@ -283,77 +233,62 @@ function patchContext(
   putData(actor.plan, snapshot, data);
   snapshot.config = config;
   actor.record.context_audit = audit;
-  turn.reply(message.request, 200, JSON.stringify({ context: contextOf(actor.record) }));
+  turn.reply(message.request, 200, `{"context":${wireContext(actor.record)}}`);
   return 'touched';
-}
+};
 
-function retry(actor: LiveInstance, turn: Turn, { request, body }: MessageOf<'retry'>): Progress {
+const retry: Handler<'retry'> = (actor, turn, { request, body }) => {
   const { record } = actor;
   const { snapshot } = record;
   if (snapshot.state !== 'failed') {
-    throw new EngineError(
-      'ENG_INVALID_TRANSITION',
-      `invalid argument: only a failed instance can be retried, this one is ${snapshot.state}`,
-    );
+    const what = `only a failed instance can be retried, this one is ${snapshot.state}`;
+    throw edits.invalidTransition(what);
   }
   if (body.context != null) {
-    const data = amendedData(snapshot.data, body);
+    const data = edits.amendedData(snapshot.data, body);
     checkContextSize(actor, data, snapshot.config, record.context_audit);
     putData(actor.plan, snapshot, data);
-    // Who may read the audit need not be one who may read the data.
+    // Without the data: a reader of the audit may have no access to it.
     const details = { by: 'retry', context_mode: body.context_mode ?? 'merge' };
     putAudit(actor, turn, [{ eventType: 'data_changed', details }]);
   }
   const progress = moveTo(actor, turn, 'scheduled', null);
   turn.reply(request, 200, `{"id":"${record.id}","state":"scheduled"}`);
   return progress;
-}
+};
 
 // -------------------------------------------------------------- the engine's own messages
 
-function wake(
-  actor: LiveInstance,
-  turn: Turn,
-  { recovered }: MessageOf<'wake'>,
-): Progress | undefined {
+const wake: Handler<'wake'> = (actor, turn, { recovered }) => {
   const { snapshot } = actor.record;
   if (actor.record.fence !== null) {
     askAboutFence(actor, turn);
     return undefined;
   }
   const isAtHooks = hasHooks(snapshot.execution);
-  // A hint that came late: what has ended stays as it is, to its last column.
+  // A late hint changes nothing of an instance that has ended.
   if (isEnded(snapshot.state) && !recovered && !isAtHooks) return undefined;
   if (recovered) {
     // The outcomes of these steps can never arrive: their process or thread is gone.
     actor.running.clear();
-  } else if (
-    !isAtHooks &&
-    snapshot.state === 'scheduled' &&
-    (snapshot.nextFireAt ?? 0) > actor.env.now()
-  ) {
-    // Before its start only the time-out of an open task is due.
-    if ((actor.timer?.fireAt ?? Number.POSITIVE_INFINITY) > actor.env.now()) return undefined;
+    return advance(actor, turn, { kind: 'wake', recovered: true });
   }
-  return advance(actor, turn, recovered ? { kind: 'wake', recovered: true } : { kind: 'wake' });
-}
+  const now = actor.env.now();
+  const isEarly = snapshot.state === 'scheduled' && (snapshot.nextFireAt ?? 0) > now;
+  // Before its start only the time-out of an open task is due.
+  const isDue = (actor.timer?.fireAt ?? Number.POSITIVE_INFINITY) <= now;
+  if (isEarly && !isAtHooks && !isDue) return undefined;
+  return advance(actor, turn, { kind: 'wake' });
+};
 
-function outcome(
-  actor: LiveInstance,
-  turn: Turn,
-  { step, outcome }: MessageOf<'step.outcome'>,
-): Progress | undefined {
+const outcome: Handler<'step.outcome'> = (actor, turn, { step, outcome }) => {
   const key = stepKey(step);
   if (actor.running.get(key)?.attempt === step.attempt) actor.running.delete(key);
   turn.origin = step;
   return advanceTry(actor, turn, { kind: 'step.outcome', ...step, outcome, external: false });
-}
+};
 
-function refused(
-  actor: LiveInstance,
-  turn: Turn,
-  { step, code, reason }: MessageOf<'unit.refused'>,
-): Progress | undefined {
+const refused: Handler<'unit.refused'> = (actor, turn, { step, code, reason }) => {
   const { state, execution } = actor.record.snapshot;
   if (step !== undefined && isOfHooks(step.iteration)) {
     return advanceTry(actor, turn, { kind: 'step.refused', ...step, message: reason });
@@ -365,16 +300,73 @@ function refused(
   return step === undefined
     ? advance(actor, turn, { kind: 'stop', state: 'failed', failure: { code, message: reason } })
     : advance(actor, turn, { kind: 'step.refused', ...step, message: reason });
-}
+};
 
 /** The last instant whose year has four digits, as everywhere in the API. */
 const FIRE_AT_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 const CUSTOM = 'custom:';
 
-/** A batch action as its request named it. */
+/** The details of a batch action, as its request named it. */
 function actionOf(signalType: string): JsonObject {
   return signalType.startsWith(CUSTOM)
     ? { action: 'signal', signal_type: signalType.slice(CUSTOM.length) }
     : { action: signalType };
 }
+
+// -------------------------------------------------------------- handlers by kind
+
+type Kind = InstanceMessage['kind'];
+type Handles = (actor: LiveInstance, turn: Turn, message: never) => Came;
+type Prepares = (actor: LiveInstance, sources: Sources, message: never) => Promise<Action>;
+
+/** Messages that need rows first. */
+const PREPARATIONS = {
+  injectBlocks: edits.injectBlocks,
+  resumeFrom: edits.resumeFrom,
+  fork,
+  migrate: edits.migrate,
+  order: carryOut,
+  pruneCheckpoints: notes.pruneCheckpoints,
+} satisfies { readonly [K in Kind]?: Preparation<K> };
+
+const HANDLERS: { readonly [K in Exclude<Kind, keyof typeof PREPARATIONS>]: Handler<K> } = {
+  get,
+  tree,
+  look: ({ record }, turn, { request, version }) => {
+    const { state } = record.snapshot;
+    const { updated_at } = record;
+    const seen = { state, updated_at, failure: failureOf(record), version };
+    turn.reply(request, 200, JSON.stringify(seen));
+    return undefined;
+  },
+  standing: (actor, turn, { request, child }) => {
+    turn.reply(request, 200, JSON.stringify(standingOf(actor, child)));
+    return undefined;
+  },
+  patchState,
+  patchContext,
+  signal: signals.signal,
+  answer: answers.answer,
+  retry,
+  change,
+  saveCheckpoint: notes.saveCheckpoint,
+  wake,
+  'permit.granted': limits.permitGranted,
+  'event.arrived': eventArrived,
+  'rate.granted': limits.rateGranted,
+  'rate.deferred': limits.rateDeferred,
+  'rate.changed': (actor, turn, { kind, step }) => advanceTry(actor, turn, { kind, ...step }),
+  'child.found': family.childFound,
+  'child.ended': family.childEnded,
+  'parent.moved': family.parentMoved,
+  'step.outcome': outcome,
+  'unit.refused': refused,
+  'task.complete': tasks.complete,
+  'task.fail': tasks.fail,
+  'task.heartbeat': tasks.heartbeat,
+  claim: tasks.claim,
+  unclaim: tasks.unclaim,
+  'secret.missing': tasks.secretMissing,
+  reap: tasks.reap,
+};

@@ -1,4 +1,4 @@
-/** What people answer at the gates of one instance: by the id of the gate, or by a signal that names its block. */
+/** Answers of people at gates, by the id of the gate or by a signal that names its block. */
 
 import type { ApprovalAnswered } from '../../schema/approval.js';
 import type { Execution, StepRecord } from '../../schema/execution.js';
@@ -20,16 +20,11 @@ import type { Turn } from '../runtime/turn.js';
 import { advance, checkContextSize } from './advance.js';
 import type { Signal } from './change-many.js';
 import { type OpenGate, openGates } from './gate-rows.js';
-import type { LiveInstance } from './live-instance.js';
-import type { MessageOf } from './messages.js';
+import type { Handler, LiveInstance } from './live-instance.js';
 import { putAudit, putTaken } from './progress.js';
 
 /** By the id of the gate. @throws EngineError 400, 409 or 413, before anything is changed */
-export function answer(
-  actor: LiveInstance,
-  turn: Turn,
-  { request, approval, given }: MessageOf<'answer'>,
-): Progress {
+export const answer: Handler<'answer'> = (actor, turn, { request, approval, given }) => {
   const { plan, record } = actor;
   const open = openGates(plan, record.snapshot.execution).find(
     ({ record: { k } }) => k === approval,
@@ -54,13 +49,13 @@ export function answer(
   };
   turn.reply(request, 200, JSON.stringify(reply));
   return progress;
-}
+};
 
 /**
- * By a signal that names the block, which has been stored. One that comes before its gate stays kept for
- * it; one whose value is none of the choices is used up, and so is a repetition.
+ * By a stored signal that names the block. A signal that arrives before its gate stays kept; an invalid value and a
+ * repetition are used up.
  *
- * @returns undefined when no gate goes on by it
+ * @returns undefined when no gate takes it
  * @throws EngineError 413, before anything is changed
  */
 export function answerBySignal(
@@ -89,7 +84,7 @@ export function answerBySignal(
   return undefined;
 }
 
-/** The signal that was stored last is kept no more. */
+/** The signal that was stored last is no longer kept. */
 function useUp(
   actor: LiveInstance,
   turn: Turn,
@@ -117,7 +112,7 @@ function take(
   return advance(actor, turn, { kind: 'gate.answered', ...step, answer: given });
 }
 
-/** A gate that has its answer, or is behind, takes no other: that is a repetition. */
+/** A gate that has its answer, or has ended, takes no other one. */
 function isAnswered(execution: Execution, node: StepNode): boolean {
   const record = execution.o[node.index] as StepRecord | undefined;
   const hasAnswer = record?.k !== undefined && record.p !== 'gate';

@@ -1,79 +1,68 @@
 /**
- * A batch of instances as one commit unit: all are inserted, or none is. Each is advanced before that as
- * one that is created alone (eager start), as far as its actor need not be there when the commit is
- * known, and stays in memory as such a one does; the others are inserted in their plain first state, with
- * a timer by which their actors find them and a hint that tells them so.
- *
- * A large batch takes several turns to make, with those of others in between. Its place among the
- * units is taken in the first one: where its instances go is decided there.
+ * A batch of instances as one commit unit: all are inserted, or none is. Instances that need no actor before the
+ * commit are started eagerly, and stay in memory; the others are inserted in their first state, with a timer and a
+ * hint. A large batch takes several turns; its place among the units is reserved in the first one.
  */
 
-import { rankOf } from '../../schema/states.js';
 import type { Clock } from '../../src/base/clock.js';
 import { DATABASE_AWAY, type EngineError } from '../../src/base/errors.js';
 import { routeOf, shardOf } from '../../src/base/ids.js';
 import { LIMITS } from '../../src/base/limits.js';
-import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { Plan } from '../../src/core/plan.js';
 import { BATCH_ACTOR } from '../../src/db/units.js';
-import type { StoredSequence } from '../catalog/plans.js';
 import { type CommitDeps, INTERNAL } from '../runtime/commit.js';
 import type { Settlement, UnitOwner } from '../runtime/commit-log.js';
 import { ownerOf } from '../runtime/service.js';
 import { type Effect, Turn } from '../runtime/turn.js';
 import { start } from './actor.js';
-import { beingRemoved } from './creation.js';
+import { beingRemoved, type Placed, putFirstTimer, type WakeMessage } from './creation.js';
 import type { Instances } from './instances.js';
 import { type InstanceEnv, type LiveInstance, liveInstance } from './live-instance.js';
 import type { InstanceLoads } from './loads.js';
 import { type NewInstance, newRecord, wholeLine } from './record.js';
-import { INSTANCE, TIMER } from './tables.js';
+import { INSTANCE } from './tables.js';
 
 export interface BatchDeps extends CommitDeps {
   readonly loader: Pick<InstanceLoads, 'orphanedInstances'>;
   readonly env: InstanceEnv;
-  readonly shards: number;
   readonly clock: Pick<Clock, 'monotonic' | 'setTimeout'>;
   readonly schedule: (work: () => void) => void;
   readonly instances: Pick<Instances, 'adopt'>;
 }
 
-/** Of one turn of the shard: requests and timers need the rest. */
+/** Per turn of the shard, which also serves requests and timers. */
 const SLICE_MS = LIMITS.turnMs / 2;
 
-/** Its caller waits: what eager starts have not done by then, the actors do after the commit. */
+/** Limits of eager starts, since the caller waits: the actors start the rest after the commit. */
 const EAGER_MS_MAX = 2_000;
 const EAGER_CHARACTERS_MAX = 16 * 1024 * 1024;
 
-/**
- * @param asked all that were asked for; those with the same idempotency key have the same id
- * @param known which of them are there already; the others are checked
- */
+/** @param known the ids of instances that exist already */
 export function createBatch(
   deps: BatchDeps,
   request: number,
-  asked: readonly NewInstance[],
+  requested: readonly Placed[],
   known: ReadonlySet<string>,
-  sequenceOf: (instance: NewInstance) => StoredSequence | undefined,
 ): void {
-  const born = new Map<string, NewInstance>();
-  for (const instance of asked) {
-    const { id } = instance;
-    if (!known.has(id) && !born.has(id)) born.set(id, instance);
+  const created = new Map<string, Placed>();
+  for (const placed of requested) {
+    const { id } = placed.instance;
+    // Instances with the same idempotency key have the same id.
+    if (!known.has(id) && !created.has(id)) created.set(id, placed);
   }
-  if (born.size === 0) answer(deps, request, asked, born);
-  else new BatchUnit(deps, request, asked, born, sequenceOf).begin();
+  const batch = { request, requested, created };
+  if (created.size === 0) answer(deps, batch, created);
+  else new BatchUnit(deps, batch).begin();
 }
 
-/** When somebody has to look at an instance that was not started. */
-interface Start {
-  readonly id: string;
-  readonly at: UnixMs;
-  readonly rank: number;
-  readonly tenant: string;
+interface Batch {
+  readonly request: number;
+  readonly requested: readonly Placed[];
+  /** By their ids. */
+  readonly created: ReadonlyMap<string, Placed>;
 }
 
-/** One that was advanced, and how many characters its rows have. */
+/** An instance that was advanced, and the characters of its rows. */
 interface Started {
   readonly actor: LiveInstance;
   readonly characters: number;
@@ -82,14 +71,12 @@ interface Started {
 class BatchUnit {
   readonly #owner: UnitOwner;
   readonly #deps: BatchDeps;
-  readonly #request: number;
-  readonly #asked: readonly NewInstance[];
-  readonly #born: ReadonlyMap<string, NewInstance>;
-  readonly #left: Iterator<NewInstance>;
-  readonly #sequenceOf: (instance: NewInstance) => StoredSequence | undefined;
+  readonly #batch: Batch;
+  readonly #remaining: Iterator<Placed>;
   readonly #place: number;
   readonly #turn = new Turn();
-  readonly #starts: Start[] = [];
+  /** Hints of the instances that were not started. */
+  readonly #wakes: WakeMessage[] = [];
   readonly #started: Started[] = [];
   /** Plans whose instances need their actor at once. */
   readonly #attended = new Set<Plan>();
@@ -97,31 +84,22 @@ class BatchUnit {
   #eagerCharacters = 0;
   #isLost = false;
 
-  constructor(
-    deps: BatchDeps,
-    request: number,
-    asked: readonly NewInstance[],
-    born: ReadonlyMap<string, NewInstance>,
-    sequenceOf: (instance: NewInstance) => StoredSequence | undefined,
-  ) {
-    const { commits } = deps;
+  constructor(deps: BatchDeps, batch: Batch) {
+    const { created } = batch;
     this.#deps = deps;
-    this.#request = request;
-    this.#asked = asked;
-    this.#born = born;
-    this.#left = born.values();
-    this.#sequenceOf = sequenceOf;
+    this.#batch = batch;
+    this.#remaining = created.values();
     this.#owner = ownerOf(deps, {
-      key: BATCH_ACTOR + born.keys().next().value,
+      key: BATCH_ACTOR + created.keys().next().value,
       committed: () => this.#adopt(),
       settled: (error, ack) => {
         if (error === undefined) this.#created(ack);
         else this.#failed(error, ack);
       },
     });
-    this.#place = commits.reserve(this.#owner);
-    const isKeyed = [...born.values()].some(({ body }) => Boolean(body.idempotency_key));
-    if (isKeyed) this.#turn.gate = 'batch';
+    this.#place = deps.commits.reserve(this.#owner);
+    const isKeyed = ({ instance: { body } }: Placed) => Boolean(body.idempotency_key);
+    if ([...created.values()].some(isKeyed)) this.#turn.gate = 'batch';
   }
 
   begin(): void {
@@ -132,39 +110,41 @@ class BatchUnit {
     const { commits, release } = this.#deps;
     if (this.#isLost) return;
     try {
-      if (!this.#makeSome()) return;
-      // Who names no tenant may create for several: one of them that is held turns all away.
-      const tenants = [...this.#born.values()].map(({ body }) => body.tenant_id);
+      if (!this.#putSome()) return;
+      // A caller without a tenant may create for several: a suspended one refuses the batch.
+      const tenants = [...this.#batch.created.values()].map(
+        ({ instance }) => instance.body.tenant_id,
+      );
       this.#turn.tenant = tenants.find((tenant) => commits.suspended.has(tenant)) ?? tenants[0];
       commits.append(this.#owner, this.#turn, this.#place);
     } catch (error) {
       commits.forgo(this.#place);
-      release([{ kind: 'error', request: this.#request, error: INTERNAL }]);
+      release([{ kind: 'error', request: this.#batch.request, error: INTERNAL }]);
       throw error;
     }
   }
 
-  /** @returns false when the rest is left to a later turn */
-  #makeSome(): boolean {
+  /** @returns false when a later turn continues */
+  #putSome(): boolean {
     const { clock, schedule } = this.#deps;
     const began = clock.monotonic();
     for (;;) {
-      const { value, done } = this.#left.next();
+      const { value, done } = this.#remaining.next();
       if (done === true) break;
       this.#put(value);
       const ms = clock.monotonic() - began;
       if (ms < SLICE_MS) continue;
       this.#eagerMs += ms;
-      // Not at once: what is scheduled within a turn becomes a part of it.
+      // Not at once: work that is scheduled within a turn becomes a part of it.
       clock.setTimeout(() => schedule(() => this.#make()), 0);
       return false;
     }
     return true;
   }
 
-  #put(instance: NewInstance): void {
-    const plan = this.#sequenceOf(instance)?.plan;
-    // Whether one with a key is new only its commit tells: what it does would have to be taken back.
+  #put({ instance, sequence }: Placed): void {
+    const plan = sequence?.plan;
+    // Whether an instance with a key is new is known at its commit: its effects would have to be undone.
     const isEager =
       plan !== undefined &&
       this.#turn.gate === 'none' &&
@@ -174,7 +154,7 @@ class BatchUnit {
     if (!isEager || !this.#start(instance, plan)) this.#putPlain(instance);
   }
 
-  /** @returns false when nothing came of it */
+  /** @returns false when its actor has to start it */
   #start(instance: NewInstance, plan: Plan): boolean {
     const { env } = this.#deps;
     const actor = liveInstance(newRecord(instance, env.now()), plan, env);
@@ -182,11 +162,11 @@ class BatchUnit {
     try {
       start(actor, turn);
     } catch {
-      // Its actor meets the same, as the only one whom that concerns.
+      // Its actor fails in the same way, and no other instance with it.
       return false;
     }
     if (actor.running.size > 0) {
-      // What it has under way here reports to the actor: another one would begin it anew.
+      // Calls inside the process report to this actor: another actor would repeat them.
       this.#attended.add(plan);
       return false;
     }
@@ -201,38 +181,33 @@ class BatchUnit {
 
   #putPlain(instance: NewInstance): void {
     const record = newRecord(instance, this.#deps.env.now());
-    const { id, priority, created_at, snapshot } = record;
-    const rank = rankOf(priority);
-    const at = snapshot.nextFireAt ?? Date.parse(created_at);
-    this.#turn.put(INSTANCE.insert, id, wholeLine(record));
-    this.#turn.put(
-      TIMER.set,
-      id,
-      `{"instance_id":"${id}","fire_at":"${isoTime(at)}","recover":false,"rank":${rank}}`,
-    );
-    this.#starts.push({ id, at, rank, tenant: record.tenant_id });
+    this.#turn.put(INSTANCE.insert, record.id, wholeLine(record));
+    this.#wakes.push(putFirstTimer(this.#turn, record));
   }
 
-  /** Before the effects leave: these wake their instances. */
+  /** Before the effects are released, which wake the instances. */
   #adopt(): void {
     const { instances } = this.#deps;
     for (const { actor, characters } of this.#started) instances.adopt(actor, characters);
   }
 
   #created(ack: Settlement): void {
-    const created = ack.outcome === 'inserted' ? new Set(ack.ids) : this.#born;
-    for (const start of this.#starts) {
-      if (!created.has(start.id)) continue;
-      const counted = { kind: 'counted', tenant: start.tenant, change: 'created' } as const;
-      this.#deps.release([counted, this.#hint(start)]);
+    const { release, env } = this.#deps;
+    const created = ack.outcome === 'inserted' ? new Set(ack.ids) : this.#batch.created;
+    for (const message of this.#wakes) {
+      const { instance, tenant } = message;
+      if (!created.has(instance)) continue;
+      const shard = shardOf(routeOf(instance), env.shards);
+      const hint = { kind: 'peer', shard, message } as const;
+      release([{ kind: 'counted', tenant, change: 'created' }, hint]);
     }
-    answer(this.#deps, this.#request, this.#asked, created);
+    answer(this.#deps, this.#batch, created);
   }
 
   #failed(error: EngineError, { outcome }: Settlement): void {
     const { release } = this.#deps;
     this.#isLost = true;
-    release([{ kind: 'error', request: this.#request, error }]);
+    release([{ kind: 'error', request: this.#batch.request, error }]);
     // They may exist although their messages were lost; loading an instance sends them again.
     if (outcome !== 'lost') return;
     const hint = ({ actor: { record } }: Started): Effect => {
@@ -240,27 +215,21 @@ class BatchUnit {
     };
     release(this.#started.map(hint));
   }
-
-  #hint({ id, at, rank, tenant }: Start): Effect {
-    const shard = shardOf(routeOf(id), this.#deps.shards);
-    return { kind: 'peer', shard, message: { kind: 'wake', instance: id, at, rank, tenant } };
-  }
 }
 
-/** As that of normal priority. */
+/** That of normal priority. */
 const LOST_RANK = 2;
 
-/** Those that are there already may be on their way out: nothing is said to be there that is not. */
+/** Instances that exist already may be about to be deleted with their sequence: the batch is then refused. */
 function answer(
   { loader, schedule, release }: BatchDeps,
-  request: number,
-  asked: readonly NewInstance[],
+  { request, requested }: Batch,
   created: { readonly size: number; has(id: string): boolean },
 ): void {
   const fail = (error: EngineError) => release([{ kind: 'error', request, error }]);
-  const body = `{"count":${asked.length},"created":${created.size}}`;
+  const body = `{"count":${requested.length},"created":${created.size}}`;
   const reply = () => release([{ kind: 'reply', request, status: 201, body }]);
-  const others = asked.flatMap(({ id }) => (created.has(id) ? [] : [id]));
+  const others = requested.flatMap(({ instance: { id } }) => (created.has(id) ? [] : [id]));
   if (others.length === 0) {
     reply();
     return;

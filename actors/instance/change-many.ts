@@ -1,7 +1,6 @@
 /**
- * One change of many instances: what is done to each of them, which of them
- * it concerns, and how the answers of one shard are counted. Each instance is changed by its own
- * actor, in a unit of its own.
+ * One change of many instances: the change of each, which instances it applies to, and how the results of one shard
+ * are counted. Each instance is changed by its own actor, in a unit of its own.
  */
 
 import { type ChangeRefusal, REFUSALS_LISTED_MAX } from '../../schema/edits.js';
@@ -11,11 +10,11 @@ import { TENANT_SUSPENDED } from '../runtime/commit.js';
 import type { Effects, Room } from '../runtime/room.js';
 import type { ChangeResult, Effect } from '../runtime/turn.js';
 
-/** As it is given, to one instance or to many. */
+/** A signal to one instance or to many. */
 export interface Signal {
   readonly signalType: string;
   readonly payload: JsonValue;
-  /** Of the request that brings it; undefined: it is in no trace. */
+  /** Of the request. */
   readonly traceparent?: string | undefined;
   /** The name of the key that sends it. */
   readonly by?: string | undefined;
@@ -29,11 +28,11 @@ export type Change =
   | ({ readonly kind: 'signal' } & Signal);
 
 export interface ChangeCounts extends Readonly<Record<ChangeResult, number>> {
-  /** The first of those that failed; absent: none did. */
+  /** The first failures; absent: none. */
   readonly refusals?: readonly ChangeRefusal[];
 }
 
-/** The first ones of both; there are as many at most as an answer has. */
+/** The first refusals of both, as many as an answer lists. */
 export function firstRefusals(
   one: ChangeCounts,
   other: ChangeCounts,
@@ -49,11 +48,11 @@ export function firstRefusals(
 export interface ChangeMany {
   readonly ids: readonly string[];
   readonly change: Change;
-  /** Each instance that it applies to is marked for it, once. */
+  /** The bulk job, for which each changed instance is marked once. */
   readonly job?: string | undefined;
 }
 
-/** Whether the change does anything to an instance in this state. */
+/** Whether the change applies to an instance in this state. */
 export function concerns(change: Change, state: InstanceState): boolean {
   switch (change.kind) {
     case 'reschedule':
@@ -66,7 +65,7 @@ export function concerns(change: Change, state: InstanceState): boolean {
   }
 }
 
-/** Whether an instance in this state may be retried by the change: it was paused while it was failed, perhaps. */
+/** Whether the change may retry an instance in this state, perhaps one that was paused while failed. */
 export function mayRetry(change: Change, state: InstanceState): boolean {
   if (state !== 'failed' && state !== 'paused') return false;
   if (change.kind === 'retry') return state === 'failed';
@@ -79,13 +78,13 @@ interface Group {
   readonly counts: Record<ChangeResult, number>;
   readonly refusals: ChangeRefusal[];
   open: number;
-  /** Of some it was not even looked whether they are to be changed. */
+  /** Some instances were not checked, since the tenant is suspended. */
   isSuspended: boolean;
 }
 
 /**
- * Counts the outcome for each instance of a group, and answers when all of them are settled. While the tenant is
- * suspended nothing is counted: the caller has to ask again.
+ * Counts the result for each instance of a group, and answers when all of them are settled. If the tenant is suspended
+ * the request fails, and has to be repeated.
  */
 export class ChangeGroups implements Room {
   readonly #release: (effects: readonly Effect[]) => void;

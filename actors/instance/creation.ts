@@ -1,51 +1,56 @@
-/** What a creation asks for: the instance that is to be created, and whether its sequence takes it. */
+/** Requests of creations: the instance to be created, whether it can be, and its first timer. */
 
+import { rankOf } from '../../schema/states.js';
 import { EngineError, invalid, notFound, unavailable } from '../../src/base/errors.js';
-import { type IdGenerator, keyedInstanceId, routeForShard } from '../../src/base/ids.js';
+import { keyedInstanceId, routeForShard } from '../../src/base/ids.js';
 import type { JsonObject } from '../../src/base/json.js';
+import { isoTime } from '../../src/base/time.js';
 import { type CreationBody, idempotencyKeyOf } from '../../src/core/creation-key.js';
 import { sequenceNotFound } from '../../src/core/sequence-not-found.js';
+import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
+import { targetOf } from '../release/attribution.js';
+import type { Routing } from '../release/routing.js';
+import type { Kernel } from '../runtime/kernel.js';
+import type { PeerMessage } from '../runtime/protocol.js';
+import type { NamedId } from '../runtime/sequence-name.js';
+import type { Turn } from '../runtime/turn.js';
+import type { InstanceEnv } from './live-instance.js';
 import { BYTES_PER_CHARACTER_MAX, checkSize } from './memory.js';
 import type { RawSections } from './raw-sections.js';
-import { givenContext, type NewInstance, nameIn } from './record.js';
+import { givenContext, type InstanceRecord, type NewInstance, nameIn } from './record.js';
+import { TIMER } from './tables.js';
 
-export interface CreationDeps {
-  readonly shard: number;
-  readonly shards: number;
-  readonly ids: IdGenerator;
-  readonly random32: () => number;
+export interface CreationDeps extends Pick<Kernel, 'shard' | 'random32'> {
+  readonly env: Pick<InstanceEnv, 'ids' | 'maxContextBytes' | 'shards'>;
   readonly plans: Pick<Plans, 'isBlocked'>;
-  /** 0: no limit. */
-  readonly maxContextBytes: number;
 }
 
 /**
- * @param sequence where the instance goes: a release may have routed it to another than it names
- * @param place names the item of a batch
+ * @param item names the item of a batch
+ * @returns the sequence
  * @throws EngineError 404, which names what the caller named, 413, 422 or 503
  */
 export function checkCreation(
-  { plans, maxContextBytes }: CreationDeps,
-  { body, texts, named }: NewInstance,
-  sequence: StoredSequence | undefined,
-  place: string,
+  { plans, env: { maxContextBytes } }: Pick<CreationDeps, 'plans' | 'env'>,
+  { instance: { body, texts, named }, sequence }: Placed,
+  item: string,
 ): StoredSequence {
   if (sequence === undefined || sequence.tenantId !== body.tenant_id) {
-    throw notFound(`${place}${sequenceNotFound(body.sequence_id, nameIn(body), named)}`);
+    throw notFound(`${item}${sequenceNotFound(body.sequence_id, nameIn(body), named)}`);
   }
   if (plans.isBlocked(sequence.id)) {
-    throw unavailable('ENG_OVERLOADED', `${place}sequence ${sequence.id} is being deleted`);
+    throw unavailable('ENG_OVERLOADED', `${item}sequence ${sequence.id} is being deleted`);
   }
   if (body.dry_run_auto_approve === true && body.dry_run !== true) {
-    throw invalid(`${place}dry_run_auto_approve must not be true without dry_run`);
+    throw invalid(`${item}dry_run_auto_approve must not be true without dry_run`);
   }
   const { data, config } = givenContext(body);
   const problem = sequence.checkInput?.(data);
   if (problem !== undefined) {
     throw new EngineError(
       'ENG_INPUT_SCHEMA',
-      `unprocessable entity: ${place}context.data ${problem}`,
+      `unprocessable entity: ${item}context.data ${problem}`,
     );
   }
   if (
@@ -53,21 +58,21 @@ export function checkCreation(
     !isSmall(texts, maxContextBytes) &&
     !(isEmpty(data) && isEmpty(config))
   ) {
-    checkSize(`${place}context is`, { data, config }, maxContextBytes);
+    checkSize(`${item}context is`, { data, config }, maxContextBytes);
   }
   return sequence;
 }
 
-/** By the texts as they came: what is far smaller, as almost all is, need not be looked through. */
+/** By the length of the texts: contexts far below the limit, almost all, need not be measured. */
 function isSmall(texts: RawSections | undefined, max: number): boolean {
   if (texts === undefined) return false;
   return charactersIn(texts) * BYTES_PER_CHARACTER_MAX + PUNCTUATION <= max;
 }
 
-/** Of the two sections together, when one of them was not there. */
+/** Of the context around its sections. */
 const PUNCTUATION = 64;
 
-/** A member that is repeated in a text, or a number written at length, is no part of the value. */
+/** Repeated members and numbers written at length make a text longer than its value. */
 function fits(texts: RawSections | undefined, max: number): boolean {
   return max === 0 || charactersIn(texts) <= max;
 }
@@ -81,9 +86,9 @@ function isEmpty(section: JsonObject): boolean {
   return true;
 }
 
-/** Without a key the id is made to fall on this shard: no one else needs to be asked. */
+/** Without an idempotency key its id is routed to this shard. */
 export function newInstance(
-  { shard, shards, ids, random32, maxContextBytes }: CreationDeps,
+  { shard, random32, env: { ids, shards, maxContextBytes } }: CreationDeps,
   body: CreationBody,
   texts: RawSections | undefined,
   traceparent: string | undefined,
@@ -97,8 +102,8 @@ export function newInstance(
 }
 
 /**
- * Its creator hears of its input, or of a name that leads nowhere, unless it is there already under its
- * key: the name may have led somewhere then.
+ * Invalid input or an unknown name is reported, unless an instance with this idempotency key already exists: the
+ * name may have been known then.
  */
 export function mayBeRepeat({ body }: NewInstance, error: unknown): error is EngineError {
   if (!(error instanceof EngineError) || idempotencyKeyOf(body) === null) return false;
@@ -106,8 +111,90 @@ export function mayBeRepeat({ body }: NewInstance, error: unknown): error is Eng
   return isNameless || error.code === 'ENG_INPUT_SCHEMA';
 }
 
-/** Under its idempotency key another one will be created, but not yet. */
+/** Another instance can be created under its idempotency key once it is deleted. */
 export function beingRemoved(instance: string): EngineError {
   const what = `instance ${instance}, whose sequence was deleted, is being removed`;
   return unavailable('ENG_OVERLOADED', what);
+}
+
+/**
+ * Of an instance that is inserted in its first state, which its actor finds by the timer.
+ *
+ * @returns the hint for the shard of the instance
+ */
+export function putFirstTimer(
+  turn: Turn,
+  { id, tenant_id: tenant, priority, created_at, snapshot }: InstanceRecord,
+): WakeMessage {
+  const rank = rankOf(priority);
+  const at = snapshot.nextFireAt ?? Date.parse(created_at);
+  const due = `"fire_at":"${isoTime(at)}","recover":false,"rank":${rank}`;
+  turn.put(TIMER.set, id, `{"instance_id":"${id}",${due}}`);
+  return { kind: 'wake', instance: id, at, rank, tenant };
+}
+
+export type WakeMessage = Extract<PeerMessage, { kind: 'wake' }>;
+
+// ---------------------------------------------------------------- where new instances go
+
+export interface PlaceDeps {
+  readonly plans: Pick<Plans, 'deletions' | 'get' | 'seek'>;
+  readonly names: Pick<Names, 'get' | 'load'>;
+  readonly routing: Pick<Routing, 'routed'>;
+}
+
+export interface Placed {
+  /** With its name resolved, and its route. */
+  readonly instance: NewInstance;
+  /** Undefined: unknown. */
+  readonly sequence: StoredSequence | undefined;
+}
+
+/** The result of reading the place of an instance. */
+export interface Found {
+  /** The count before the read: a later deletion may be of what was found. */
+  readonly deletions: number;
+  readonly named: NamedId;
+  /** The id of the sequence; undefined: the name is unknown. */
+  readonly target: string | undefined;
+  readonly sequence: StoredSequence | undefined;
+}
+
+/**
+ * @param found what was read for the instance, if anything was
+ * @returns undefined when something has to be read first
+ * @throws EngineError 503 while routes are unknown
+ */
+export function placed(
+  { plans, names, routing }: PlaceDeps,
+  requested: NewInstance,
+  found?: Found,
+): Placed | undefined {
+  const read = found?.deletions === plans.deletions ? found : undefined;
+  const name = nameIn(requested.body);
+  const named = name && (names.get(name) ?? read?.named);
+  if (name !== undefined && named == null) {
+    return read && { instance: { ...requested, named }, sequence: undefined };
+  }
+  const instance = routing.routed(name === undefined ? requested : { ...requested, named });
+  const target = targetOf(instance);
+  const cached = plans.get(target);
+  if (cached?.tenantId === requested.body.tenant_id) return { instance, sequence: cached };
+  return read?.target === target ? { instance, sequence: read.sequence } : undefined;
+}
+
+/** Rejects when the rows cannot be read, or with EngineError 503 while routes are unknown. */
+export async function findPlace(
+  { plans, names, routing }: PlaceDeps,
+  requested: NewInstance,
+): Promise<Found> {
+  const { deletions } = plans;
+  const name = nameIn(requested.body);
+  const named = name && (await names.load(name));
+  if (name !== undefined && named == null) {
+    return { deletions, named, target: undefined, sequence: undefined };
+  }
+  const target = targetOf(routing.routed({ ...requested, named }));
+  const sequence = await plans.seek(target, requested.body.tenant_id);
+  return { deletions, named, target, sequence };
 }

@@ -1,7 +1,6 @@
 /**
- * What is done to one instance beside its normal course: blocks of its own,
- * going back to a block, and going over to another version of its sequence. Each is checked and reads
- * what it needs first; the action that it resolves with then changes everything at once.
+ * Edits of one instance: injected blocks, resuming from a block, and migration to another version of its sequence.
+ * Each is checked and reads its rows first; the action that it resolves with changes everything at once.
  */
 
 import {
@@ -22,38 +21,36 @@ import type { Progress } from '../../src/core/progress.js';
 import { clashOf, continueAfterEnd, passedRoots, remapExecution } from '../../src/core/remap.js';
 import { blocksFrom } from '../../src/core/runs-again.js';
 import { judgeDefinition } from '../../src/http/definition.js';
+import type { Plans, StoredSequence } from '../catalog/plans.js';
 import type { Call } from '../runtime/operation.js';
 import type { Turn } from '../runtime/turn.js';
-import type { Action, Sources } from './action.js';
 import { advance, checkContextSize } from './advance.js';
 import type { Signal } from './change-many.js';
 import { lostCleanUps } from './core/owed-clean-ups.js';
 import { type KeptOutputs, keptOutputs, type Place } from './kept-outputs.js';
-import type { LiveInstance } from './live-instance.js';
+import type { LiveInstance, Preparation } from './live-instance.js';
 import { checkBytes } from './memory.js';
-import type { MessageOf } from './messages.js';
 import { OUTPUT } from './output-tables.js';
 import { putAudit, putHistory } from './progress.js';
+import type { InstanceRecord } from './record.js';
 import { checkRoom, deliverSignal, followTrace, storeSignal } from './signals.js';
 import { DEAD_LETTER, INJECTION, INSTANCE } from './tables.js';
 import { OPEN_TASK, TASK } from './task-tables.js';
 import { claimRow, isOpen, type WorkerTaskRecord } from './worker-task.js';
 
-type Inject = MessageOf<'injectBlocks'>;
-type ResumeFrom = MessageOf<'resumeFrom'>;
-type Migrate = MessageOf<'migrate'>;
+/** The error for a request that the present state does not allow. */
+export function invalidTransition(what: string): EngineError {
+  return new EngineError('ENG_INVALID_TRANSITION', `invalid argument: ${what}`);
+}
 
 // ---------------------------------------------------------------- inject-blocks
 
-/**
- * The blocks run after those of the sequence, in this instance alone. They are put no earlier than
- * behind the present block, so that each of them runs.
- */
-export async function injectBlocks(
-  actor: LiveInstance,
-  { rows, plans }: Sources,
-  { request, body }: Inject,
-): Promise<Action> {
+/** The blocks run after those of the sequence, and behind the present block, in this instance alone. */
+export const injectBlocks: Preparation<'injectBlocks'> = async (
+  actor,
+  { rows, plans },
+  { request, body },
+) => {
   const { blocks, position } = body;
   const { record, plan } = actor;
   const { injected } = record;
@@ -91,18 +88,18 @@ export async function injectBlocks(
     turn.reply(request, 200, JSON.stringify(reply));
     return 'touched';
   };
-}
+};
 
-/** The blocks in front of that place of the injected ones, and those inside them. */
+/** The blocks before that position of the injected ones, with those inside them. */
 function earlierBlocks({ record, plan }: LiveInstance, at: number): Set<string> {
   const firstBehind = plan.roots[plan.roots.length - record.injected.length + at];
   return new Set(plan.nodes.slice(0, firstBehind).map(({ id }) => id));
 }
 
 /**
- * Goes on in another plan. Steps that a handler of the process is at must keep their indexes.
+ * Continues in another plan, where steps that run inside the process must have the same indexes.
  *
- * @param execution of the instance there
+ * @param execution in that plan
  */
 export function goOver(
   actor: LiveInstance,
@@ -115,7 +112,7 @@ export function goOver(
   for (const task of actor.tasks.values()) task.node = nodeOfTask(actor, task);
 }
 
-/** Where the instance stands in another plan, at the same place. */
+/** The same place in another plan. */
 export function placeIn(plan: Plan, actor: LiveInstance): Place {
   const { snapshot } = actor.record;
   const remapped = remapExecution(snapshot.execution, actor.plan, plan);
@@ -123,14 +120,14 @@ export function placeIn(plan: Plan, actor: LiveInstance): Place {
   return { ...snapshot, execution, snapshots: [...snapshot.snapshots.keys()] };
 }
 
-/** Says of which version the instance is now, in its row and in its audit. */
+/** Records the new version in its row and its audit. */
 export function rebind(actor: LiveInstance, turn: Turn, sequenceId: string) {
   const { record } = actor;
   const change = { from_sequence_id: record.sequence_id, to_sequence_id: sequenceId };
   record.sequence_id = sequenceId;
   turn.put(INSTANCE.rebind, record.id, { id: record.id, sequence_id: sequenceId });
   putAudit(actor, turn, [{ eventType: 'migrated', details: change }]);
-  // Its failure is one of the other version from now on, and as old as it was.
+  // The dead letter is one of the new version from now on.
   if (record.snapshot.state === 'failed') {
     const row = { instance_id: record.id, sequence_id: sequenceId };
     turn.put(DEAD_LETTER.rebind, record.id, row);
@@ -138,7 +135,7 @@ export function rebind(actor: LiveInstance, turn: Turn, sequenceId: string) {
   return change;
 }
 
-/** The node that the task is for; -1 when no such pass is under way, which is so of ended ones alone. */
+/** The node of the task; -1 when no such iteration is open, as for ended tasks. */
 export function nodeOfTask(
   { plan, record }: Pick<LiveInstance, 'plan' | 'record'>,
   { block_id, iteration }: Pick<WorkerTaskRecord, 'block_id' | 'iteration'>,
@@ -146,27 +143,20 @@ export function nodeOfTask(
   return nodeAt(plan, record.snapshot.execution, block_id, iteration)?.index ?? -1;
 }
 
-/** The index of a block; -1 when the plan has it no more. */
+/** The index of a block; -1 when the plan does not have it. */
 export function nodeOf(plan: Plan, blockId: string): number {
   return plan.indexOf.get(blockId) ?? -1;
 }
 
 // ---------------------------------------------------------------- resume-from
 
-/** The only way on from `completed` and `cancelled`, which no PATCH and no signal leaves. */
-export async function resumeFrom(
-  actor: LiveInstance,
-  { rows, plans }: Sources,
-  message: ResumeFrom,
-): Promise<Action> {
+/** The only transition from `completed` and `cancelled`. */
+export const resumeFrom: Preparation<'resumeFrom'> = async (actor, { rows, plans }, message) => {
   const { record, plan } = actor;
   const { snapshot } = record;
   if (!RESUMABLE_STATES.includes(snapshot.state)) {
-    throw new EngineError(
-      'ENG_INVALID_TRANSITION',
-      `invalid argument: only a ${RESUMABLE_STATES.join(', ')} instance can be resumed from a ` +
-        `block, this one is ${snapshot.state}`,
-    );
+    const which = `only a ${RESUMABLE_STATES.join(', ')} instance`;
+    throw invalidTransition(`${which} can be resumed from a block, this one is ${snapshot.state}`);
   }
   const root = topLevelBlock(plan, message.target.slice(record.id.length + 1));
   const data = amendedData(snapshot.data, message.body);
@@ -194,7 +184,7 @@ export async function resumeFrom(
     turn.reply(message.request, 200, JSON.stringify(body));
     return progress;
   };
-}
+};
 
 /** @throws EngineError 400 unless the block is one of the root list, stored or injected */
 export function topLevelBlock(plan: Plan, blockId: string): PlanNode {
@@ -206,10 +196,9 @@ export function topLevelBlock(plan: Plan, blockId: string): PlanNode {
 }
 
 /**
- * context.data with what the caller gives: the context first, which may replace it, then what signals of the
- * list merge.
+ * `context.data` with the context of the request, which may replace it, and then the payloads of its update signals.
  *
- * @throws EngineError 400 when a signal comes behind one that ends the instance
+ * @throws EngineError 400 when a signal follows one that cancels the instance
  */
 export function amendedData(data: JsonObject, amendments: Amendments): JsonObject {
   const context = amendments.context as JsonObject | null | undefined;
@@ -232,8 +221,9 @@ export function amendedData(data: JsonObject, amendments: Amendments): JsonObjec
 }
 
 /**
- * Stores the signals and lets them take effect in their order; `amendedData` has merged theirs.
- * Returns what the last one that did something led to.
+ * Stores and delivers the signals in their order; `amendedData` has merged the updates.
+ *
+ * @returns the last progress
  */
 export function takeSignals(
   actor: LiveInstance,
@@ -256,7 +246,7 @@ export function signalsOf({ body, traceparent, by }: Call<Amendments>): Signal[]
   });
 }
 
-/** What a worker saved in an earlier run of these blocks is not handed to the next. */
+/** Checkpoints of earlier runs of these blocks are not handed to the next run. */
 function forgetCheckpoints(actor: LiveInstance, turn: Turn, blocks: ReadonlySet<string>): void {
   for (const task of actor.tasks.values()) {
     if (task.checkpoint_seq === 0 || !blocks.has(task.block_id)) continue;
@@ -270,14 +260,14 @@ function forgetCheckpoints(actor: LiveInstance, turn: Turn, blocks: ReadonlySet<
 
 // ---------------------------------------------------------------- migrate-instance
 
-/** Only at rest: what is open then goes on in the target, under the same id and in the same place. */
-export async function migrate(
-  actor: LiveInstance,
-  { rows, plans }: Sources,
-  { request, body: { target_sequence_id: sequenceId } }: Migrate,
-): Promise<Action> {
+/** Only at rest: open steps continue in the target, under the same ids and in the same place. */
+export const migrate: Preparation<'migrate'> = async (
+  actor,
+  { rows, plans },
+  { request, body: { target_sequence_id: sequenceId } },
+) => {
   const { record, plan } = actor;
-  const { snapshot, injected } = record;
+  const { snapshot } = record;
   if (record.continuity_id !== null) {
     throw conflict(`instance ${record.id} belongs to an execution: plan a migration of that`);
   }
@@ -285,48 +275,62 @@ export async function migrate(
   const { deletions } = plans;
   const [present, target] = await Promise.all([
     plans.load(record.sequence_id),
-    plans.seek(sequenceId, record.tenant_id),
+    ownSequence(record, plans, sequenceId),
   ]);
-  if (target === undefined || target.tenantId !== record.tenant_id) {
-    throw notFound(`sequence ${sequenceId}`);
-  }
   if (target.namespace !== present?.namespace || target.name !== present.name) {
     throw invalid(`sequence ${sequenceId} has another namespace or name than that of the instance`);
   }
-  const compiled = await plans.compile(target.id, injected);
-  if (compiled === undefined) throw notFound(`sequence ${sequenceId}`);
-  const clash = compiled.ok ? clashOf(snapshot.execution, plan, compiled.plan) : compiled.message;
-  if (!compiled.ok || clash !== undefined) throw conflict(`${clash}`);
-  const place = placeIn(compiled.plan, actor);
-  const lost = lostCleanUps(plan, snapshot.execution, compiled.plan, place.execution);
+  const to = await planWithOwnBlocks(record, plans, target.id);
+  const clash = clashOf(snapshot.execution, plan, to);
+  if (clash !== undefined) throw conflict(clash);
+  const place = placeIn(to, actor);
+  const lost = lostCleanUps(plan, snapshot.execution, to, place.execution);
   if (lost.length > 0) throw conflictFor(lost);
   if (await rows.hasDoubtfulEffect(record.id)) {
     throw conflict(`it is not resolved what became of an effect of instance ${record.id}`);
   }
-  const kept = await keptOutputs(rows, compiled.plan, place);
+  const kept = await keptOutputs(rows, to, place);
   return (turn) => {
     plans.checkUsable(target.id, deletions);
-    goOver(actor, compiled.plan, place.execution, kept);
+    goOver(actor, to, place.execution, kept);
     const change = rebind(actor, turn, target.id);
     const body = { migrated: true, instance_id: record.id, ...change };
     turn.reply(request, 200, JSON.stringify(body));
     return 'touched';
   };
+};
+
+/** @throws EngineError 404 for a sequence of another tenant, as for an unknown one */
+export async function ownSequence(
+  { tenant_id }: InstanceRecord,
+  plans: Plans,
+  sequenceId: string,
+): Promise<StoredSequence> {
+  const stored = await plans.seek(sequenceId, tenant_id);
+  if (stored?.tenantId !== tenant_id) throw notFound(`sequence ${sequenceId}`);
+  return stored;
+}
+
+/** @throws EngineError 404, or 409 when the injected blocks do not fit the version */
+export async function planWithOwnBlocks(
+  { injected }: InstanceRecord,
+  plans: Plans,
+  sequenceId: string,
+): Promise<Plan> {
+  const compiled = await plans.compile(sequenceId, injected);
+  if (compiled === undefined) throw notFound(`sequence ${sequenceId}`);
+  if (!compiled.ok) throw conflict(compiled.message);
+  return compiled.plan;
 }
 
 /**
- * Answers of handlers and rate limits name their step by its index, so that none may be under way.
+ * Answers of handlers and rate limits name their step by its index, so that none may be in flight.
  *
  * @throws EngineError 400 when the instance has ended, 409 while something of it runs
  */
 function checkAtRest({ record, plan }: LiveInstance): void {
   const { state, execution } = record.snapshot;
-  if (isEnded(state)) {
-    throw new EngineError(
-      'ENG_INVALID_TRANSITION',
-      `invalid argument: instance ${record.id} is ${state}`,
-    );
-  }
+  if (isEnded(state)) throw invalidTransition(`instance ${record.id} is ${state}`);
   if (state === 'running') throw conflict(`instance ${record.id} is running`);
   for (const [index, { p }] of Object.entries(execution.o) as [string, StepRecord][]) {
     const node = plan.nodes[Number(index)];

@@ -1,8 +1,6 @@
 /**
- * Receipts of the steps that act outside from within the process. None has a row or a
- * commit of its own while all goes well: the facts of the request are in the record of the open step,
- * which the unit of the dispatch writes anyway, and then in the row of the output. Only a try that
- * gave no output leaves a row. The receipt of a worker's task is its row, see `worker-task.ts`.
+ * Receipts of in-process steps that act outside. The request is in the record of the open step, and then in the row of
+ * its output; only a try without output has a row of its own. The receipt of a worker's task is its row.
  */
 
 import type { StepRecord } from '../../schema/execution.js';
@@ -16,22 +14,18 @@ import { type LiveInstance, nextId } from './live-instance.js';
 import { EFFECT } from './output-tables.js';
 import type { InstanceRecord } from './record.js';
 
-/** The receipt of an output, as it is stored in its row; `id` is that of the row. */
+/** The receipt in the row of an output; `id` is that of the row. */
 export interface OutputEffect {
   readonly id: string;
   readonly text: string;
 }
 
-/** The execution that the instance's effects belong to: without one it is a scope of its own. */
+/** The execution of the instance's effects, by default the instance itself. */
 export function continuityIdOf({ continuity_id, id }: InstanceRecord): string {
   return continuity_id ?? id;
 }
 
-/**
- * A try that is dispatched again, because its process is gone, keeps its receipt.
- *
- * @param key that goes along
- */
+/** A try that is dispatched again after its process died keeps its receipt. @param key the idempotency key */
 export function noteEffect(actor: LiveInstance, dispatch: Dispatch, key: string): void {
   const { blockId, handler, params } = dispatch;
   const { execution } = actor.record.snapshot;
@@ -47,7 +41,7 @@ export function noteEffect(actor: LiveInstance, dispatch: Dispatch, key: string)
   };
 }
 
-/** The receipts of tries that ended: of those with an output for its row, of the others as rows. */
+/** Receipts of ended tries: for the row of the output, or as rows if there is no output. */
 export function settleEffects(
   actor: LiveInstance,
   turn: Turn,

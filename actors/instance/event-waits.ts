@@ -1,6 +1,6 @@
 /**
- * What the open steps of an instance wait for, in a row for each wait. A wait has an id of its own, so that
- * what is late or comes twice is recognised. `arrivals.ts` has what becomes of an event that comes.
+ * The rows of open waits for events. Each wait has an id, so that late and repeated events are recognised; `signals.ts`
+ * handles events that arrive.
  */
 
 import type { StepRecord } from '../../schema/execution.js';
@@ -11,7 +11,7 @@ import { type LiveInstance, nextId } from './live-instance.js';
 import { tellPeer } from './progress.js';
 import type { InstanceRecord } from './record.js';
 
-/** The open waits of its rows, each with the key whose events end it. */
+/** The open waits with rows, each with the id of its key. */
 export function storedWaits(record: InstanceRecord): Map<string, string> {
   const waits = new Map<string, string>();
   for (const { v } of waitingSteps(record)) {
@@ -20,7 +20,7 @@ export function storedWaits(record: InstanceRecord): Map<string, string> {
   return waits;
 }
 
-/** Keeps the rows of its waits equal to what is open, and tells the actors of their keys. */
+/** Keeps the rows equal to the open waits, and notifies the actors of their keys. */
 export function recordEventWaits(actor: LiveInstance, turn: Turn): void {
   const { record, eventWaits } = actor;
   const { id: instance } = record;
@@ -40,7 +40,7 @@ export function recordEventWaits(actor: LiveInstance, turn: Turn): void {
   }
 }
 
-/** Of an instance that has come from elsewhere, or back to where it was: its rows say nothing. */
+/** After a handover or a rollback, when the rows are outdated. */
 export function renewEventWaits(actor: LiveInstance, turn: Turn): void {
   const known = [...actor.eventWaits];
   actor.eventWaits.clear();
@@ -50,7 +50,7 @@ export function renewEventWaits(actor: LiveInstance, turn: Turn): void {
   }
 }
 
-/** Of one that goes on elsewhere: what comes here is not for it. */
+/** The instance has moved: it takes no events here. */
 export function dropEventWaits(actor: LiveInstance, turn: Turn): void {
   for (const [wait, key] of actor.eventWaits) leave(actor, turn, wait, key);
 }

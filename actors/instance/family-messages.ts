@@ -1,7 +1,6 @@
 /**
- * What instances of one shard have to hear of their parents and children, and what has to be read for that.
- * A note is a row; the hint of it may be lost, so the rows are read from time to time. A note that is told
- * twice changes nothing: it names the child, and what was taken in is not open any more.
+ * Messages between parents and children of one shard, and the reads that they need. A message is a row; its hint may
+ * be lost, so that the rows are read from time to time. Receiving a message again changes nothing.
  */
 
 import { type InstanceState, isEnded } from '../../schema/states.js';
@@ -12,37 +11,42 @@ import type { ChildEnd, StepTry } from '../../src/core/progress.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { FamilyMessage } from '../runtime/protocol.js';
 import type { Effects, Messages, Room } from '../runtime/room.js';
-import type { SequenceName } from '../runtime/sequence-name.js';
 import { Service } from '../runtime/service.js';
 import { type Effect, Turn } from '../runtime/turn.js';
-import type { Found } from './child-places.js';
+import { findPlace, type PlaceDeps } from './creation.js';
+import type { Instances } from './instances.js';
 import type { ChildEndRow, InstanceLoads } from './loads.js';
-import type { InstanceMessage } from './messages.js';
 import { FAMILY_MESSAGE } from './tables.js';
 import { outputText } from './wire-texts.js';
 
 export interface FamilyMessagesDeps
-  extends Pick<
-    Kernel<InstanceLoads>,
-    'clock' | 'commits' | 'loader' | 'log' | 'now' | 'release' | 'schedule' | 'whenWriterKnown'
-  > {
-  /** A larger result of a child is told by its size alone. */
-  readonly maxOutputBytes: number;
-  readonly read: (child: string, name: SequenceName) => Promise<Found>;
-  readonly tell: (instance: string, message: InstanceMessage) => void;
+  extends PlaceDeps,
+    Pick<
+      Kernel<InstanceLoads>,
+      | 'clock'
+      | 'commits'
+      | 'loader'
+      | 'log'
+      | 'now'
+      | 'release'
+      | 'schedule'
+      | 'settings'
+      | 'whenWriterKnown'
+    > {
+  readonly instances: Pick<Instances, 'tell'>;
 }
 
 type ChildFind = Extract<Effect, { kind: 'child.find' }>;
 
-/** Between two readings of the rows: how long a lost hint can hold an instance up. */
+/** How long a lost hint can delay an instance. */
 const RESCAN_MS = 5_000;
 const PAGE_ROWS = 500;
-/** A note that is younger is probably being told. */
+/** The hint of a younger message is probably on its way. */
 const YOUNG_MS = 1_000;
-/** A child that cannot be made now is asked for again after this. */
+/** A child that cannot be created now is requested again after this. */
 const AGAIN_MS = 1_000;
 
-/** What a parent hears of a child that has no row any more: of one that was to clean up no other takes the place. */
+/** The answer for a child without a row; a child that was to clean up is not replaced by another one. */
 const GONE = { retry: 'gone', clean_up: 'cancelled' } as const;
 
 const FIRST = '00000000-0000-0000-0000-000000000000';
@@ -53,17 +57,18 @@ export class FamilyMessages implements Room {
   readonly #rescan: BackgroundJob;
 
   readonly messages = {
-    'family.message': ({ kind: _, ...note }) => this.heard(note),
+    'family.message': ({ kind: _, ...note }) => this.#received(note),
   } satisfies Messages;
   readonly effects = {
-    'child.find': (effect) => this.find(effect),
-    'child.look': ({ instance, child, step }) => this.look(instance, child, step),
-    'family.undelivered': ({ note }) => this.unheard(note),
+    'child.find': (effect) => this.#find(effect),
+    'child.look': ({ instance, child, step }) =>
+      this.#sendEnd(instance, child, undefined, undefined, step),
+    'family.undelivered': ({ note }) => this.#undelivered(note),
   } satisfies Effects;
 
   constructor(deps: FamilyMessagesDeps) {
     this.#deps = deps;
-    this.#service = new Service('kin', deps);
+    this.#service = new Service('family', deps);
     const { clock, log } = deps;
     this.#rescan = new BackgroundJob({
       clock,
@@ -75,57 +80,41 @@ export class FamilyMessages implements Room {
     });
   }
 
-  start(): void {
-    this.#rescan.wake();
+  readonly start = () => this.#rescan.wake();
+  readonly peerBack = this.start;
+  readonly writerReady = this.start;
+  readonly tenantBack = this.start;
+  readonly stop = () => this.#rescan.stop();
+
+  #received(note: FamilyMessage): void {
+    const { to, from, word } = note;
+    if (isEnd(word)) this.#sendEnd(to, from, word, note);
+    else this.#deps.instances.tell(to, { kind: 'parent.moved', note });
   }
 
-  stop(): void {
-    this.#rescan.stop();
-  }
-
-  peerBack(): void {
-    this.#rescan.wake();
-  }
-
-  writerReady(): void {
-    this.#rescan.wake();
-  }
-
-  tenantBack(): void {
-    this.#rescan.wake();
-  }
-
-  heard(note: FamilyMessage): void {
-    const { tell } = this.#deps;
-    if (isEnd(note.word)) this.#tellEnd(note.to, note.from, note.word, note);
-    else tell(note.to, { kind: 'parent.moved', note });
-  }
-
-  /** @param step whose answer is waited for, whatever it is */
-  look(instance: string, child: string, step: StepTry): void {
-    this.#tellEnd(instance, child, undefined, undefined, step);
-  }
-
-  /** Reads what is needed to make the child, and tells its parent. */
-  find(asked: ChildFind): void {
-    if (asked.isLater) this.#later(() => this.find({ ...asked, isLater: false }));
-    else {
-      const { instance, start, name } = asked;
-      const { read, tell, schedule, log } = this.#deps;
-      read(start.child, name).then(
-        (found) => schedule(() => tell(instance, { kind: 'child.found', start, found })),
-        (error: unknown) => {
-          log.debug({ err: error }, 'the sequence of a child was not read');
-          this.#later(() => this.find(asked));
-        },
-      );
+  /** Reads the place of the child for its parent. */
+  #find(request: ChildFind): void {
+    const { instance, start, name, isLater } = request;
+    if (isLater) {
+      this.#later(() => this.#find({ ...request, isLater: false }));
+      return;
     }
+    const { tenant: tenant_id, namespace, name: sequence, version } = name;
+    const { instances, schedule, log } = this.#deps;
+    const body = { tenant_id, namespace, sequence, version };
+    findPlace(this.#deps, { id: start.child, body }).then(
+      (found) => schedule(() => instances.tell(instance, { kind: 'child.found', start, found })),
+      (error: unknown) => {
+        log.debug({ err: error }, 'the sequence of a child was not read');
+        this.#later(() => this.#find(request));
+      },
+    );
   }
 
-  /** There is no such instance any more. */
-  unheard({ to, from, id, word }: FamilyMessage): void {
+  /** The receiver does not exist. */
+  #undelivered({ to, from, id, word }: FamilyMessage): void {
     const turn = new Turn();
-    // A parent that waits for a child which is gone hears of it on its own shard.
+    // A parent that waits for a deleted child is notified on its own shard.
     if (word === 'retry' || word === 'clean_up') {
       turn.put(FAMILY_MESSAGE.set, `${from}:${to}`, {
         to_id: from,
@@ -154,7 +143,7 @@ export class FamilyMessages implements Room {
       if (page.length > 0) {
         schedule(() => {
           for (const { to_id: to, from_id: from, id, word } of page) {
-            this.heard({ to, from, id, word: word as FamilyMessage['word'] });
+            this.#received({ to, from, id, word: word as FamilyMessage['word'] });
           }
         });
       }
@@ -166,24 +155,27 @@ export class FamilyMessages implements Room {
 
   // ---------------------------------------------------------------- how a child has ended
 
-  /** @param word how it ended, should its rows have been removed since */
-  #tellEnd(
+  /**
+   * @param word how it ended, if its rows were deleted since
+   * @param step waits for the answer, whatever it is
+   */
+  #sendEnd(
     parent: string,
     child: string,
     word: EndWord | undefined,
     note: FamilyMessage | undefined,
     step?: StepTry,
   ): void {
-    const { schedule, tell, log } = this.#deps;
+    const { instances, schedule, log } = this.#deps;
     this.#endOf(child, word).then(
       (end) => {
-        // It lives again: its next end has a note of its own.
+        // It was revived: its next end has a message of its own.
         if (end === undefined && step === undefined) return;
-        schedule(() => tell(parent, { kind: 'child.ended', child, end, note, step }));
+        schedule(() => instances.tell(parent, { kind: 'child.ended', child, end, note, step }));
       },
       (error: unknown) => {
         log.debug({ err: error }, 'the end of a child was not read');
-        if (note === undefined) this.#later(() => this.#tellEnd(parent, child, word, note, step));
+        if (note === undefined) this.#later(() => this.#sendEnd(parent, child, word, note, step));
       },
     );
   }
@@ -200,9 +192,10 @@ export class FamilyMessages implements Room {
     return { kind: 'completed', output: await this.#outputOf(child, row) };
   }
 
-  /** The outputs of the child, or how many there are when they are too large for one output. */
+  /** The outputs of the child, or their number and size when they are too large for one output. */
   async #outputOf(child: string, row: ChildEndRow | undefined): Promise<JsonValue> {
-    const { loader, maxOutputBytes } = this.#deps;
+    const { loader, settings } = this.#deps;
+    const { maxOutputBytes } = settings;
     if (row !== undefined && row.bytes <= maxOutputBytes) {
       const outputs = await loader.childOutputs(child);
       const text = `[${outputs.map(outputText).join(',')}]`;
@@ -215,12 +208,7 @@ export class FamilyMessages implements Room {
 
 type EndWord = Extract<FamilyMessage['word'], InstanceState | 'gone'>;
 
-const END_WORDS: ReadonlySet<string> = new Set<EndWord>([
-  'completed',
-  'failed',
-  'cancelled',
-  'gone',
-]);
+const END_WORDS: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled', 'gone']);
 
 function isEnd(word: FamilyMessage['word']): word is EndWord {
   return END_WORDS.has(word);
@@ -240,7 +228,7 @@ function failed(
     code: 'child_failed',
     message: `child ${child} ${what}${why}`,
     details: { instance_id: child, failure },
-    // Not that of the failure: where compensations fail again, the reason stays the same one.
+    // The time of the dead letter: the failure stays the same when compensations fail again.
     ...(failed_at === null ? {} : { note: failed_at }),
     ...(owes && { owes: true }),
   };

@@ -1,4 +1,4 @@
-/** What an instance hears of its parent and of its children, and what it tells them of its own moves. */
+/** Messages of parents and children, and those that an instance sends when its own state changes. */
 
 import type { StepRecord } from '../../schema/execution.js';
 import { type InstanceState, isEnded, isTerminal } from '../../schema/states.js';
@@ -7,19 +7,15 @@ import { iterationOf } from '../../src/core/paths.js';
 import type { Progress } from '../../src/core/progress.js';
 import type { FamilyMessage } from '../runtime/protocol.js';
 import type { Turn } from '../runtime/turn.js';
-import type { Came } from './action.js';
-import { advance, advanceTry, continueAfter } from './advance.js';
-import { awaits, putNote, startChild } from './children.js';
+import { advance, advanceTry, awaits, continueAfter, putNote, startChild } from './advance.js';
 import { openChildren } from './core/family.js';
-import { type LiveInstance, stepKey } from './live-instance.js';
-import type { MessageOf } from './messages.js';
+import { type Handler, type LiveInstance, stepKey } from './live-instance.js';
 import { FAMILY_MESSAGE } from './tables.js';
 
 /**
- * The parent hears of the end, children of a pause and of its end. What else a block has to tell its child it
- * says itself.
+ * Reports the end to the parent, and a pause and its end to the children. Blocks send all else themselves.
  *
- * @param before the state before the message, which is another one
+ * @param before the other state before the message
  */
 export function notifyFamily(actor: LiveInstance, turn: Turn, before: InstanceState): void {
   const { record } = actor;
@@ -36,27 +32,18 @@ function isEnd(state: InstanceState): state is FamilyMessage['word'] & InstanceS
   return isEnded(state);
 }
 
-export function childFound(
-  actor: LiveInstance,
-  turn: Turn,
-  { start, found }: MessageOf<'child.found'>,
-): Came {
+export const childFound: Handler<'child.found'> = (actor, turn, { start, found }) => {
   if (!awaits(actor, start)) return undefined;
   actor.running.delete(stepKey(start));
-  const came = startChild(actor, turn, start, found, (event) => advance(actor, turn, event));
-  return came ?? settled(actor, turn);
-}
+  return startChild(actor, turn, start, found) ?? settled(actor, turn);
+};
 
-/** Brings the rows up to what the message left: an instance that waits goes on waiting. */
+/** Updates the rows after the message; a waiting instance continues to wait. */
 function settled(actor: LiveInstance, turn: Turn): Progress {
   return advance(actor, turn, { kind: 'wake' });
 }
 
-export function childEnded(
-  actor: LiveInstance,
-  turn: Turn,
-  { child, end, note, step }: MessageOf<'child.ended'>,
-): Came {
+export const childEnded: Handler<'child.ended'> = (actor, turn, { child, end, note, step }) => {
   const { plan, record } = actor;
   if (note !== undefined) dropNote(turn, note);
   const isLookedUp = step !== undefined && actor.running.delete(stepKey(step));
@@ -69,17 +56,13 @@ export function childEnded(
   const iteration = iterationOf(execution, plan.nodes[node]!);
   const came = advanceTry(actor, turn, { kind: 'child.ended', node, iteration, attempt, end });
   if (came !== undefined || !isLookedUp) return came;
-  // It is as it was when it was to be retried: it has yet to hear of that, or of another word in its place.
+  // Its retry has not arrived yet: send it again.
   putNote(actor, turn, child, retryOf({ plan, execution }, plan.nodes[node]!));
   return settled(actor, turn);
-}
+};
 
-/** The instance does as its parent did, which is known to be over for whoever has ended. */
-export function parentMoved(
-  actor: LiveInstance,
-  turn: Turn,
-  { note }: MessageOf<'parent.moved'>,
-): Came {
+/** Follows the parent, unless the instance has ended. */
+export const parentMoved: Handler<'parent.moved'> = (actor, turn, { note }) => {
   dropNote(turn, note);
   const { parent_instance_id: parent, snapshot } = actor.record;
   const { state, execution } = snapshot;
@@ -88,7 +71,7 @@ export function parentMoved(
     case 'cancel':
       return isTerminal(state) ? undefined : advance(actor, turn, { kind: 'cancel' });
     case 'retry':
-      // One that goes on by itself tells its end; one that has ended may have told it before.
+      // An ended child may have reported its end before.
       if (state === 'completed') putNote(actor, turn, note.from, state);
       if (state === 'cancelled') putNote(actor, turn, note.from, 'gone');
       return state === 'failed' ? retried(actor, turn) : undefined;
@@ -99,14 +82,14 @@ export function parentMoved(
     case 'pause':
       return isEnded(state) ? undefined : advance(actor, turn, { kind: 'pause', byParent: true });
     default: {
-      // Somebody else may have paused it.
+      // It may have been paused by a request.
       if (state !== 'paused' || execution.l !== 1) return undefined;
       const progress = advance(actor, turn, { kind: 'resume' });
       continueAfter(actor, turn);
       return progress;
     }
   }
-}
+};
 
 function retried(actor: LiveInstance, turn: Turn): Progress {
   continueAfter(actor, turn);

@@ -1,7 +1,6 @@
 /**
- * Forks: a new instance in which the top-level blocks that are finished in the source
- * are finished too, with copies of their outputs, and which runs on from there. The source is asked
- * for what it has durably, and never changed.
+ * Forks: a new instance in which the finished top-level blocks of the source are finished, too, with copies of their
+ * outputs, and which continues from there. The source is read and never changed.
  */
 
 import { COMPLETED, type Execution, emptyExecution, SKIPPED } from '../../schema/execution.js';
@@ -12,10 +11,9 @@ import { isoTime } from '../../src/base/time.js';
 import { blocksBetween } from '../../src/core/paths.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
 import type { Turn } from '../runtime/turn.js';
-import type { Action, Sources } from './action.js';
 import { advance, checkContextSize } from './advance.js';
 import { amendedData, signalsOf, takeSignals, topLevelBlock } from './edits.js';
-import { type LiveInstance, liveInstance, nextId } from './live-instance.js';
+import { type LiveInstance, liveInstance, nextId, type Preparation } from './live-instance.js';
 import { checkBytes } from './memory.js';
 import type { MessageOf } from './messages.js';
 import type { StoredOutput } from './output-loads.js';
@@ -28,14 +26,10 @@ import { INJECTION } from './tables.js';
 
 type Fork = MessageOf<'fork'>;
 
-/** What a row of outputs costs a unit beside its output. */
+/** The size of a row beside its output. */
 const ROW_BYTES = 256;
 
-export async function fork(
-  source: LiveInstance,
-  { rows, plans, createBeside }: Sources,
-  message: Fork,
-): Promise<Action> {
+export const fork: Preparation<'fork'> = async (source, { rows, plans, createBeside }, message) => {
   const { record, plan } = source;
   const { snapshot } = record;
   const root = topLevelBlock(plan, message.body.from_block_id);
@@ -57,14 +51,14 @@ export async function fork(
     createBeside(child, (turn) => begin(child, turn, source, message, copied, outputs));
     return undefined;
   };
-}
+};
 
 function isFinished({ d }: Execution, index: number): boolean {
   const code = d[index]?.[0];
   return code === COMPLETED || code === SKIPPED;
 }
 
-/** On the shard of its source: their ids have the same route. */
+/** On the shard of its source: both ids have the same route. */
 function childOf(
   source: LiveInstance,
   { body, traceparent }: Fork,
@@ -101,7 +95,7 @@ function childOf(
   return liveInstance(child, plan, env);
 }
 
-/** Not begun, but for what is finished: at no time in particular, since the fork was not there yet. */
+/** Only the finished blocks, without their times, which were before the fork. */
 function finishedParts({ d, c }: Execution, copied: readonly PlanNode[]): Execution {
   const execution = emptyExecution();
   const counts: Record<number, number> = {};
@@ -121,7 +115,7 @@ function isWithin(copied: readonly PlanNode[], plan: Plan, blockId: string): boo
   return copied.some((root) => root.index <= index && index < root.end);
 }
 
-/** The unit of its creation: everything it has, and what the caller is told once that is durable. */
+/** The unit of its creation, with the reply. */
 function begin(
   child: LiveInstance,
   turn: Turn,

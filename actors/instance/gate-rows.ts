@@ -1,7 +1,6 @@
 /**
- * The rows of the gates at which people are asked, which are what everybody else knows of them. They
- * follow from the execution, in the unit that changes it, so that whatever opens, moves or withdraws a
- * gate need not know of them.
+ * The rows of open gates, which follow from the execution in the unit that changes it, so that the code that opens,
+ * moves or withdraws a gate need not update them.
  */
 
 import type { Execution, StepRecord } from '../../schema/execution.js';
@@ -34,7 +33,7 @@ export function openGates(plan: Plan, { o }: Execution): OpenGate[] {
   return open.sort((a, b) => (a.record.m ?? 0) - (b.record.m ?? 0) || a.node.index - b.node.index);
 }
 
-/** Those that have rows: what the rows say follows from the execution that was stored with them. */
+/** Gates with rows, by the execution that was stored with them. */
 export function knownGates(plan: Plan, execution: Execution): Map<string, KnownGate> {
   const known = new Map<string, KnownGate>();
   for (const { record, gate } of openGates(plan, execution)) {
@@ -45,7 +44,7 @@ export function knownGates(plan: Plan, execution: Execution): Map<string, KnownG
 
 // ---------------------------------------------------------------- rows
 
-/** Makes the rows equal to the gates that are open; to be called before the execution is written. */
+/** Makes the rows equal to the open gates; call it before the execution is written. */
 export function writeGates(actor: LiveInstance, turn: Turn): void {
   const { plan, record: instance } = actor;
   if (!plan.hasGates && actor.gates === undefined) return;
@@ -55,7 +54,7 @@ export function writeGates(actor: LiveInstance, turn: Turn): void {
   for (const open of openGates(plan, instance.snapshot.execution)) {
     const { record, gate } = open;
     const known = gates.get(record.k ?? '');
-    // New, or as it stood before a migration that is undone: the question under that id may be closed.
+    // New, or from before a migration that is rolled back: its former row may be closed.
     const id = known === undefined ? nextId(actor) : record.k!;
     record.k = id;
     left.delete(id);
@@ -105,7 +104,7 @@ function rowOf(actor: LiveInstance, { node, record, gate }: OpenGate) {
   };
 }
 
-/** What ended by itself in one evaluation; `writeGates` notes the rest. */
+/** Gates that were answered or timed out in one evaluation; `writeGates` withdraws the others. */
 export function endGates(actor: LiveInstance, turn: Turn, ended: readonly EndedGate[]): void {
   for (const gate of ended) {
     const isAnswer = gate.end === 'answered';

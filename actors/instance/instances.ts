@@ -1,8 +1,7 @@
 /**
- * The instance actors of one shard: what is particular about them, beside what their host does for
- * every keyed actor. A creation with an idempotency key may find its instance there already; some
- * messages need rows first, and nothing else happens to the instance meanwhile; one whose rows may be
- * about to be deleted is held; and one that cannot even be failed is let be.
+ * The instance actors of one shard, beside what their host does for every keyed actor. A creation with an idempotency
+ * key may find its instance; some messages need rows first, and hold the instance meanwhile; so does a deletion of its
+ * rows. An instance that cannot even be marked failed is quarantined.
  */
 
 import { isEnded } from '../../schema/states.js';
@@ -14,7 +13,6 @@ import {
   unavailable,
 } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
-import type { Logger } from '../../src/base/log.js';
 import type { UnixMs } from '../../src/base/time.js';
 import { idempotencyKeyOf } from '../../src/core/creation-key.js';
 import type { Plans } from '../catalog/plans.js';
@@ -22,20 +20,25 @@ import { TENANT_SUSPENDED } from '../runtime/commit.js';
 import type { PendingUnit } from '../runtime/commit-log.js';
 import type { Outlook } from '../runtime/eviction.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { Ready } from '../runtime/kind.js';
 import type { ReadyHint, SuccessReply } from '../runtime/protocol.js';
 import type { ResidentActor } from '../runtime/resident-actor.js';
 import type { Room } from '../runtime/room.js';
 import type { ChangeResult, Effect, Turn } from '../runtime/turn.js';
 import { UnknownId } from '../runtime/unknown-id.js';
-import type { Prepare } from './action.js';
-import { create, handle, knownRecord } from './actor.js';
+import { create, handle, knownRecord, preparationOf } from './actor.js';
 import { beingRemoved } from './creation.js';
-import { type InstanceEnv, isSeenBy, type LiveInstance, liveInstance } from './live-instance.js';
+import {
+  type InstanceEnv,
+  isSeenBy,
+  type LiveInstance,
+  liveInstance,
+  type Prepare,
+} from './live-instance.js';
 import type { InstanceLoads, LoadedInstance } from './loads.js';
 import type { Creation, InstanceMessage, InstanceRequest, Message, Repeat } from './messages.js';
 import { fenced } from './ownership.js';
-import { preparationOf } from './preparation.js';
 import { newRecord } from './record.js';
 import { restoreActor, textOf } from './restore.js';
 import { claimAnswer, taskHints } from './tasks.js';
@@ -45,14 +48,12 @@ export interface InstancesDeps extends HostDeps {
   readonly env: InstanceEnv;
   readonly loader: InstanceLoads;
   readonly plans: Plans;
-  readonly log: Logger;
-  /** A unit of the instance was committed, or its actor was lost with units under way. */
+  readonly reachability: Pick<Kernel['reachability'], 'turnedAway'>;
+  /** A unit of the instance was committed, or its actor was lost with units in flight. */
   readonly changed: (instance: string) => void;
-  /** What somebody said of an instance was not heard, since its rows cannot be read. */
-  readonly turnedAway: () => void;
   /** A task is about to be committed that waits for a worker, and whose queue is on this shard. */
   readonly taskDecided: (task: ReadyHint) => void;
-  /** A creation whose instance is not there any more: where it goes is decided anew. */
+  /** A creation whose instance was deleted meanwhile: its place is decided again. */
   readonly createAgain: (creation: Creation) => void;
 }
 
@@ -69,16 +70,16 @@ interface Prepared {
 export class Instances implements Room {
   readonly #deps: InstancesDeps;
   readonly #host: ActorHost<LiveInstance, Message, LoadedInstance>;
-  /** Of residents that are held: keyed creations whose first unit is under way. */
+  /** Keyed creations whose first unit is in flight. */
   readonly #creating = new Map<ResidentInstance, Creation>();
   readonly #preparing = new Map<ResidentInstance, Prepared>();
   readonly #purging = new Set<ResidentInstance>();
-  /** It was created while nothing else was under way. */
+  /** Created while no unit was in flight. */
   #created: ResidentInstance | undefined;
-  /** What those asked for who were told of nobody. */
+  /** The requested ids of messages that were sent to an unknown id instead. */
   readonly #askedFor = new WeakMap<object, string>();
   readonly #unknownId = new UnknownId();
-  /** Instances that the engine itself leaves alone, see `#givesUp`. */
+  /** Instances that only requests reach, see `#givesUp`. */
   readonly #quarantined = new Set<string>();
 
   constructor(deps: InstancesDeps) {
@@ -91,10 +92,10 @@ export class Instances implements Room {
         nameOf: (instanceId) => ({ instanceId }),
         tenantOf: ({ record }) => record.tenant_id,
         load: (ids) => this.#load(ids),
-        // Of those that are due at one time the first to be asked for has the highest priority.
+        // Of instances that are due at one time, those requested first have the highest priority.
         loadsInOrder: true,
         restore: (_id, loaded) => loaded && restoreActor(env, { rows, plans }, loaded),
-        // The sequence of one that is loaded may be among those that were deleted meanwhile.
+        // The sequence of an instance may be deleted while it is loaded.
         readsSince: () => plans.deletions,
         handle: (resident, message) => this.#handle(resident, message),
         awake: (resident, rows) => this.#awake(resident, rows as LoadedInstance),
@@ -118,12 +119,12 @@ export class Instances implements Room {
     );
   }
 
-  /** Actors in memory, and what they take by estimate. */
+  /** Actors in memory, and their estimated size. */
   get resident(): { readonly actors: number; readonly bytes: number } {
     return this.#host.resident;
   }
 
-  /** Those that somebody asked for, and that are not in memory yet. */
+  /** Instances that are being loaded. */
   get expected(): number {
     return this.#host.expected;
   }
@@ -133,21 +134,29 @@ export class Instances implements Room {
     return this.#host.aheadMax;
   }
 
-  /** It is due soon, and should be in memory by then. */
+  /** Loads an instance that is due soon. */
   expect(id: string): void {
     if (!this.#quarantined.has(id)) this.#host.expect(id);
   }
 
-  /** With an id that follows from a key the first commit decides whether it is new. */
+  /** Whether an instance with an idempotency key is new is decided by its first commit. */
   create(creation: Creation): void {
-    const { id, body } = creation.instance;
-    const isKeyed = idempotencyKeyOf(body) !== null;
-    const resident = isKeyed ? this.#host.peek(id) : undefined;
-    if (resident !== undefined) this.#host.deliver(resident, creation);
-    else this.#begin(creation, isKeyed);
+    const { env, commits } = this.#deps;
+    const { instance, request, sequence } = creation;
+    const isKeyed = idempotencyKeyOf(instance.body) !== null;
+    const present = isKeyed ? this.#host.peek(instance.id) : undefined;
+    if (present !== undefined) {
+      this.#host.deliver(present, creation);
+      return;
+    }
+    const actor = liveInstance(newRecord(instance, env.now()), sequence.plan, env);
+    const resident = this.#host.add(instance.id, actor, isKeyed ? 'blocked' : 'ready');
+    if (isKeyed) this.#creating.set(resident, creation);
+    if (commits.unackedUnits === 0) this.#created = resident;
+    this.#insert(resident, creation, (turn) => create(actor, turn, request, isKeyed));
   }
 
-  /** One that a batch has created as it stands, so that it need not be read. @param characters of its rows */
+  /** Keeps an instance that a batch has created. @param characters of its rows */
   adopt(actor: LiveInstance, characters: number): void {
     if (!isEnded(actor.record.snapshot.state)) this.#host.adopt(actor.record.id, actor, characters);
   }
@@ -166,10 +175,7 @@ export class Instances implements Room {
     return actor !== undefined && !isSeenBy(actor, tenant);
   }
 
-  /**
-   * Whoever asks for what is not his waits for the same read as for what is not there: neither the time nor
-   * what is busy tells of it.
-   */
+  /** An id of another tenant takes the same read as an unknown id, so that the time does not reveal it. */
   #tellUnknown(id: string, message: InstanceMessage): void {
     this.#askedFor.set(message, id);
     this.#host.tell(this.#unknownId.next(), message);
@@ -181,14 +187,13 @@ export class Instances implements Room {
 
   /** Evicts the instances of suspended tenants. */
   tenantSuspended(): void {
-    // Those that are not in memory are gone for their readers, too.
+    // Those that are not in memory are gone for readers, too.
     this.#deps.env.versions?.raiseAll();
     this.#host.dropSuspended();
   }
 
-  /** Takes an instance out of memory because its rows were deleted. */
+  /** Drops the instances of a deleted sequence. */
   sequenceEvicted(sequenceId: string): void {
-    // Those that are not in memory are gone for their readers, too.
     this.#deps.env.versions?.raiseAll();
     for (const resident of this.#host.residents) {
       if (resident.state?.record.sequence_id === sequenceId) this.#forget(resident);
@@ -196,9 +201,9 @@ export class Instances implements Room {
   }
 
   /**
-   * Holds an instance whose rows may be about to be deleted: its messages wait until `letGo`.
+   * Holds an instance whose rows are about to be deleted: its messages wait until `letGo`.
    *
-   * @returns false when something is about to happen to it
+   * @returns false when it is busy
    */
   hold(id: string): boolean {
     const present = this.#host.peek(id);
@@ -211,7 +216,7 @@ export class Instances implements Room {
     return true;
   }
 
-  /** @param isGone its rows were deleted; otherwise it is loaded when somebody asked for it */
+  /** @param isGone its rows were deleted; otherwise it is loaded if messages wait */
   letGo(id: string, isGone: boolean): void {
     const resident = this.#host.peek(id);
     if (resident === undefined || !this.#purging.delete(resident)) return;
@@ -227,8 +232,8 @@ export class Instances implements Room {
   }
 
   /**
-   * Who creates an instance mostly reads it next. As long as it is alone its record travels with the
-   * answer: it is made while the writer commits, when the shard has nothing else to do.
+   * The creator of an instance mostly reads it next: if no other unit is in flight, the record is made while the
+   * writer commits, and sent with the reply.
    */
   showCreated(): void {
     const resident = this.#created;
@@ -241,24 +246,14 @@ export class Instances implements Room {
     if (reply !== undefined) reply.known = knownRecord(state);
   }
 
-  /** Reads the rows of actors that were asked for in this turn, and lets idle ones go. */
+  /** Loads the actors that were requested in this turn, and evicts idle ones. */
   endTurn(): void {
     this.#host.endTurn();
   }
 
   // ---------------------------------------------------------------- messages
 
-  #begin(creation: Creation, gated: boolean): void {
-    const { env } = this.#deps;
-    const record = newRecord(creation.instance, env.now());
-    const actor = liveInstance(record, creation.sequence.plan, env);
-    const resident = this.#host.add(record.id, actor, gated ? 'blocked' : 'ready');
-    if (gated) this.#creating.set(resident, creation);
-    if (this.#deps.commits.unackedUnits === 0) this.#created = resident;
-    this.#insert(resident, creation, (turn) => create(actor, turn, creation.request, gated));
-  }
-
-  /** One that was refused is not there. */
+  /** A refused instance does not exist. */
   #insert(resident: ResidentInstance, message: Message, fill: (turn: Turn) => void): void {
     this.#host.run(resident, message, fill);
     if (resident.unacked === 0 && resident.phase !== 'loading') this.#forget(resident);
@@ -301,7 +296,7 @@ export class Instances implements Room {
     this.#host.run(resident, message, (turn) => handle(actor, turn, message));
   }
 
-  /** Whoever asked is told that nothing of it happened; hints are moot. */
+  /** Answers a request with the error, and drops hints. */
   #turnAway(
     instance: string,
     message: Message,
@@ -312,23 +307,23 @@ export class Instances implements Room {
     const { release } = this.#deps;
     if (message.kind === 'change') {
       const result = error === TENANT_SUSPENDED ? 'suspended' : change;
-      const told = { kind: 'changed', group: message.group, instance, result } as const;
-      release([{ ...told, error: error.message }]);
+      const { group } = message;
+      release([{ kind: 'changed', group, instance, result, error: error.message }]);
     } else if (message.kind === 'claim') release([claimAnswer(message, claim)]);
     else if ('request' in message) this.#fail(message.request, error);
   }
 
-  /** Hints are dropped where a row finds them again, and kept where none does. */
+  /** Hints are dropped if a row repeats them; a watch of heartbeats is repeated here. */
   #refuse(resident: ResidentInstance, message: Message, error: EngineError): void {
     const isUndelivered = error === DATABASE_AWAY;
-    if (isUndelivered) this.#deps.turnedAway();
+    if (isUndelivered) this.#deps.reachability.turnedAway();
     if (message.kind === 'reap' && isUndelivered) {
       const at = this.#deps.env.now() + RELOAD_MS;
       this.#deps.release([{ kind: 'reap', instance: resident.id, task: message.task, at }]);
     } else this.#turnAway(resident.id, message, error, 'failed', isUndelivered ? -1 : 0);
   }
 
-  /** A failed instance must not come to life while its sequence is deleted: nobody counts it again. */
+  /** A failed instance must not be revived while its sequence is deleted: it was counted as ended. */
   #isDoomed({ record }: LiveInstance, { kind }: Message): boolean {
     return (
       record.snapshot.state === 'failed' &&
@@ -340,10 +335,8 @@ export class Instances implements Room {
   #deduplicate(
     resident: ResidentInstance,
     { record }: LiveInstance,
-    asked: Creation | Repeat,
+    { request, instance: { body } }: Creation | Repeat,
   ): void {
-    const { request } = asked;
-    const { body } = asked.instance;
     const same =
       record.idempotency_key === idempotencyKeyOf(body) &&
       record.tenant_id === body.tenant_id &&
@@ -356,7 +349,7 @@ export class Instances implements Room {
 
   // ---------------------------------------------------------------- messages that need rows
 
-  /** Nothing else happens to the instance meanwhile, so what is read stays true. */
+  /** Nothing else happens to the instance meanwhile, so that the rows that are read stay current. */
   #prepare(resident: ResidentInstance): void {
     const preparing = this.#preparing.get(resident);
     const actor = resident.state;
@@ -388,7 +381,7 @@ export class Instances implements Room {
       this.#host.proceed(resident);
       return;
     }
-    // The instance was deleted with its sequence: whoever asks is told so by a new actor.
+    // The instance was deleted with its sequence: a new actor answers.
     for (const left of [message, ...resident.stash]) {
       if (left.kind === 'create') this.#deps.createAgain(left);
       else this.tell(resident.id, left);
@@ -411,8 +404,8 @@ export class Instances implements Room {
       [...actor.tasks.keys()].map((task) => ({ kind: 'task.opened', instance: resident.id, task })),
     );
     this.#deps.release(taskHints(actor));
-    // One that throws whenever it goes on fails, with this as the reason. Else, steps that ran inside
-    // a process or an actor that is gone have no one to report them.
+    // An instance that throws again and again fails. Otherwise, steps that ran inside a process or an actor that is
+    // gone run again.
     const isPoisoned = resident.defects >= DEFECTS_MAX;
     const first = isPoisoned ? POISON : WAKE_RECOVERED;
     if (isPoisoned || loaded.timer?.recover === true) {
@@ -421,8 +414,8 @@ export class Instances implements Room {
   }
 
   /**
-   * A poll that waits on this shard need not wait for the commit: its claim is the instance's next unit, which
-   * leaves with this one and is answered behind it.
+   * A poll that waits on this shard need not wait for the commit: its claim is the instance's next unit, which is
+   * posted with this one.
    */
   #decided({ id }: ResidentInstance, { effects }: PendingUnit): void {
     const { env, shard, taskDecided } = this.#deps;
@@ -439,7 +432,7 @@ export class Instances implements Room {
     this.#prepare(resident);
   }
 
-  /** The row was there: the instance is loaded, and the creation is answered by it. */
+  /** The row existed: the instance is loaded, and answers the creation. */
   #existed(resident: ResidentInstance): void {
     const creation = this.#creating.get(resident);
     if (creation !== undefined) resident.stash.unshift(creation);
@@ -455,16 +448,13 @@ export class Instances implements Room {
     this.#deps.changed(resident.id);
   }
 
-  /** Its row may say `recover`, which nobody reads again before the shard starts anew. */
+  /** Its timer row may say `recover`, which is read only when the shard starts. */
   #abandoned(instance: string): void {
     const at = this.#deps.env.now() + RELOAD_MS;
     this.#deps.release([{ kind: 'timer', instance, at, rank: RELOAD_RANK }]);
   }
 
-  /**
-   * Not even its failure could be recorded: the engine lets the instance be, instead of trying for
-   * ever. Requests still reach it.
-   */
+  /** Not even its failure could be recorded: the engine no longer wakes it. Requests still reach it. */
   #givesUp(resident: ResidentInstance, message: Message): boolean {
     if (resident.defects <= DEFECTS_MAX || 'request' in message) return false;
     this.#quarantine(resident.id);
@@ -476,7 +466,7 @@ export class Instances implements Room {
     this.#quarantined.add(instanceId);
   }
 
-  /** Requests are told so, creations go on unless a deleted sequence left a row, hints are moot. */
+  /** Requests fail, creations continue unless a row of a deleted sequence is left, hints are dropped. */
   #missing(
     resident: ResidentInstance,
     messages: readonly Message[],
@@ -511,10 +501,10 @@ export class Instances implements Room {
   }
 }
 
-/** Of the unit that creates it: nobody may read it, and a long text costs its way to the front. */
+/** Of the unit that creates it: a longer record costs more than it saves. */
 const NEWBORN_CHARACTERS_MAX = 16_384;
 
-/** What was refused is the fault of the instance's data, unless somebody asked for it. */
+/** A refused unit that answers no request makes the instance fail. */
 function refusedUnitOf({ effects, origin }: PendingUnit, reason: string): Message | undefined {
   if (effects.some(({ kind }) => kind === 'reply' || kind === 'changed')) return undefined;
   const message = `the database refused the data: ${reason}`;
@@ -531,14 +521,14 @@ function outlookOf({ record, running, tasks, timer }: LiveInstance, now: UnixMs)
   return tasks.isClaimed ? 'active' : 'offered';
 }
 
-/** How soon a hint that no row finds again is repeated after its actor could not be loaded. */
+/** How soon a hint that no row repeats is repeated after its actor could not be loaded. */
 const RELOAD_MS = 1_000;
-/** As that of normal priority: the one of an actor that is not there is not known. */
+/** That of normal priority. */
 const RELOAD_RANK = 2;
 
 const WAKE_RECOVERED = { kind: 'wake', recovered: true } as const;
 
-/** What can make a failed instance live again. */
+/** Messages that can revive a failed instance. */
 const REVIVING: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
   'retry',
   'patchState',

@@ -1,6 +1,6 @@
 /**
- * What an instance has to know of its own outputs to go on with a plan, read from their rows: those that
- * expressions can read, and what the items of its open for_each blocks have given so far.
+ * The outputs that an instance keeps in memory to continue with a plan, read from their rows: those that expressions
+ * can read, and those of the items of its open for_each blocks.
  */
 
 import type { CarriedOutput } from '../../schema/capsule.js';
@@ -24,7 +24,7 @@ export interface KeptOutputs {
   readonly items?: Record<string, ItemOutputs>;
 }
 
-/** What of a snapshot says which for_each blocks are open. */
+/** The part of a snapshot that has the open for_each blocks. */
 export type Place = Pick<Snapshot, 'id' | 'runtime' | 'execution'> & {
   /** The keys of their items. */
   readonly snapshots: readonly string[];
@@ -46,7 +46,7 @@ export async function keptOutputs(
 
 type ReadItems = (ask: ItemsAsk) => Promise<readonly ItemOutputRow[]>;
 
-/** What the open for_each blocks have come to, by the keys of their items. */
+/** The outputs of open for_each blocks, by the keys of their items. */
 export async function itemOutputsOf(
   read: ReadItems,
   plan: Plan,
@@ -56,7 +56,7 @@ export async function itemOutputsOf(
   return Object.fromEntries(runs.flat());
 }
 
-/** Reads from rows that are there, oldest first, as the statement does from the table. */
+/** Reads from the given rows, oldest first, as the statement does from the table. */
 export function itemsAmong(rows: readonly CarriedOutput[]): ReadItems {
   return async ({ prefix, depth, blocks, items }) => {
     const latest = new Map<string, ItemOutputRow>();
@@ -121,14 +121,14 @@ function inFlight(execution: Execution, { index }: PlanNode): number[] {
   return (recordOf(execution, index).s ?? []).filter((item) => item >= 0);
 }
 
-/** As the evaluator has it: what an item sees of its own. */
+/** Outputs that an item itself reads, as in the evaluator. */
 function isKept(block: PlanNode): boolean {
   return block.isRead || (block.type === 'step' && block.isMerged);
 }
 
 function isMerged(block: PlanNode, row: ItemOutputRow, isDry: boolean): boolean {
   if (block.type !== 'step' || !block.isMerged || row.output_ref !== null) return false;
-  // What a dry run says that it would have done is no output of the handler.
+  // The output of a dry run is not that of the handler.
   const isRehearsed = isDry && (block.mode === 'external' || block.mode === 'in_process');
   return !isRehearsed && isJsonObject(outputOf(row));
 }

@@ -1,21 +1,18 @@
 /**
- * What an instance has to do with concurrency keys and rate limits: it says when it wants a slot and
- * when it is without need of one, and takes their answers. Wishes are numbered and tries are named, so
- * that answers which are late or come twice are recognised.
+ * Concurrency keys and rate limits of an instance: its requests for slots and grants, and their answers. Requests
+ * are numbered and tries are named, so that late and repeated answers are recognised.
  */
 
 import { concurrencyKeyId, rateLimitId } from '../../src/base/ids.js';
 import type { UnixMs } from '../../src/base/time.js';
-import type { Progress } from '../../src/core/progress.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, advanceTry } from './advance.js';
-import type { LiveInstance } from './live-instance.js';
-import type { MessageOf } from './messages.js';
+import type { Handler, LiveInstance } from './live-instance.js';
 import { tellPeer } from './progress.js';
 import { type InstanceRecord, isKeyed, type PermitStatus, permitStatus } from './record.js';
 import { PERMIT_REQUEST } from './tables.js';
 
-/** Writes down what changed, and tells the key's actor; called before the instance's own row is put. */
+/** Records a change and notifies the key's actor; called before the instance's own row is put. */
 export function recordPermit(actor: LiveInstance, turn: Turn, before: PermitStatus): void {
   if (isKeyed(actor.record)) keepSlot(actor, before);
   const after = permitStatus(actor.record);
@@ -30,8 +27,8 @@ export function recordPermit(actor: LiveInstance, turn: Turn, before: PermitStat
 }
 
 /**
- * What its instance is when it is neither running nor waiting: between tries and in delays it keeps its slot, since
- * it has begun; when it is paused or put off, as long as somebody is still at work for it.
+ * An instance that is neither running nor waiting keeps its slot between tries and in delays, and while it is paused or
+ * postponed as long as a handler or worker still has a step of it.
  */
 function keepSlot({ record, tasks, running }: LiveInstance, before: PermitStatus): void {
   const { state, execution } = record.snapshot;
@@ -79,38 +76,25 @@ function keyOf(record: InstanceRecord): string {
   return concurrencyKeyId(record.tenant_id, record.concurrency_key ?? '');
 }
 
-/** A slot for a wish that is over is given back. */
-export function permitGranted(
-  actor: LiveInstance,
-  turn: Turn,
-  { number }: MessageOf<'permit.granted'>,
-): Progress | undefined {
+/** A slot for an outdated request is returned. */
+export const permitGranted: Handler<'permit.granted'> = (actor, turn, { number }) => {
   const { record } = actor;
   if (!isKeyed(record)) return undefined;
   const status = permitStatus(record);
   const isPresent = record.snapshot.execution.n === number;
   if (status === 'wanted' && isPresent) {
-    // It may go into a delay at once.
+    // It may start with a delay.
     record.snapshot.execution.r = 1;
     return advance(actor, turn, { kind: 'admitted' });
   }
   if (status !== 'held' || !isPresent) leave(actor, turn, number);
   return undefined;
-}
+};
 
 // ---------------------------------------------------------------- rate limits
 
-type Granted = MessageOf<'rate.granted'>;
-
-/**
- * A grant is for the moment. One that is too late, whose try is gone, or that meets a paused instance
- * is not used; the try asks again by itself.
- */
-export function rateGranted(
-  actor: LiveInstance,
-  turn: Turn,
-  { step, grant, usableUntil }: Granted,
-): Progress | undefined {
+/** A late grant, or one whose try is gone or whose instance is paused, is not used; the try requests another one. */
+export const rateGranted: Handler<'rate.granted'> = (actor, turn, { step, grant, usableUntil }) => {
   const now = actor.env.now();
   const key = limitOf(actor, step.node);
   const usedAt = actor.usedGrants.get(grant);
@@ -121,13 +105,13 @@ export function rateGranted(
   }
   const progress = advanceTry(actor, turn, { kind: 'rate.granted', ...step });
   const isUsed = progress !== undefined;
-  // The time at which the try has begun, not before: the window is that of what can be seen.
+  // The time at which the try began, as callers see it.
   reportUse(actor, turn, key, grant, isUsed ? actor.env.now() : null);
   if (isUsed) rememberUse(actor, grant);
   return progress;
-}
+};
 
-/** Nothing comes twice after so many others. */
+/** No grant is repeated after so many others. */
 const GRANTS_REMEMBERED = 16;
 
 function rememberUse(actor: LiveInstance, grant: number): void {
@@ -153,12 +137,8 @@ function limitOf(actor: LiveInstance, node: number): string | undefined {
   return rateLimitId(actor.record.tenant_id, step.rateLimitKey);
 }
 
-export function rateDeferred(
-  actor: LiveInstance,
-  turn: Turn,
-  { step, until }: MessageOf<'rate.deferred'>,
-): Progress | undefined {
+export const rateDeferred: Handler<'rate.deferred'> = (actor, turn, { step, until }) => {
   const progress = advanceTry(actor, turn, { kind: 'rate.deferred', ...step, until });
   if (progress !== undefined) turn.count('engine_rate_limits_exceeded_total');
   return progress;
-}
+};

@@ -1,4 +1,4 @@
-/** What instances are loaded by: each with all that its actor has beside its row, and what their parents read of them. */
+/** The reads of instances: their actors with everything beside the row, the ends of children, due timers and claims. */
 
 import type { Variant } from '../../schema/release-states.js';
 import type { InstanceState, TaskState } from '../../schema/states.js';
@@ -6,15 +6,13 @@ import type { JsonValue } from '../../src/base/json.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { foundBy } from '../../src/db/mutation.js';
 import { columnsBut, type StoredRow, selected } from '../../src/db/table.js';
-import { columnOf, idsOf, isOwn, ofIds, type Queries } from '../runtime/queries.js';
+import { boundOf, columnOf, idsOf, isOwn, ofIds, type Queries } from '../runtime/queries.js';
+import type { DueTimer } from '../runtime/timer.js';
 import { outputLoads } from './output-loads.js';
 import { BLOCK_OUTPUTS, type SIGNALS } from './output-tables.js';
 import { type FAMILY_MESSAGES, INSTANCES } from './tables.js';
-import { WORKER_TASKS } from './task-tables.js';
-import { TASKS } from './tasks-as-they-stand.js';
-import { timerLoads } from './timer-loads.js';
+import { TASKS, WORKER_TASKS } from './task-tables.js';
 
-/** What is read of an instance that comes to life. */
 export const INSTANCE_COLUMNS = columnsBut(
   INSTANCES,
   'creation_audit',
@@ -23,7 +21,6 @@ export const INSTANCE_COLUMNS = columnsBut(
   'failure',
 );
 export const TASK_COLUMNS = columnsBut(WORKER_TASKS, 'ownership_epoch');
-/** Of an output as it is shown. */
 export const OUTPUT_COLUMNS = columnsBut(BLOCK_OUTPUTS, 'try', 'effect');
 
 export interface InstanceRow
@@ -52,7 +49,7 @@ export interface LoadedInstance {
   readonly timer: StoredTimer | undefined;
   readonly tasks: readonly WorkerTaskRow[];
   readonly snapshots: ReadonlyMap<string, JsonValue[]>;
-  /** Those that are kept for a wait, oldest first. */
+  /** Kept for waits, oldest first. */
   readonly signals: readonly KeptSignalRow[];
 }
 
@@ -63,14 +60,12 @@ export type KeptSignalRow = StoredRow<
 
 export type ListedOutput = StoredRow<typeof BLOCK_OUTPUTS, (typeof OUTPUT_COLUMNS)[number]>;
 
-export type FamilyMessageRow = StoredRow<typeof FAMILY_MESSAGES>;
-
-/** What an instance came to, and how many outputs it has. */
+/** The end of an instance, and the size of its outputs. */
 export interface ChildEndRow {
   readonly state: InstanceState;
   /** JSON text. */
   readonly failure: string | null;
-  /** Each time that it fails has its own. */
+  /** Of the dead letter: another one for each failure. */
   readonly failed_at: string | null;
   /** Failed, and a retry has something to clean up. */
   readonly owes: boolean;
@@ -78,14 +73,14 @@ export interface ChildEndRow {
   readonly bytes: number;
 }
 
-/** What hangs on an instance; snapshots and signals are rows as JSON, null when there are none. */
+/** The columns beside the instance; snapshots and signals are JSON, null when there are none. */
 interface Beside {
   readonly has_timer: boolean;
   readonly fire_at: string | null;
   readonly recover: boolean;
   readonly snapshots: string | null;
   readonly signals: string | null;
-  /** Of the task in this row, from 1; null: it has none that is open. */
+  /** Of the task in this row, from 1; null: there is no open task. */
   readonly place: number | null;
 }
 
@@ -93,7 +88,7 @@ interface Beside {
 export const TASK_ALIASES: readonly (readonly [column: keyof WorkerTaskRow, alias: string])[] =
   TASK_COLUMNS.map((column) => [column, `task_${column}`]);
 
-/** Columns that may be large: of an instance with many tasks only the first row has them. */
+/** Large columns, which only the first of an instance's rows has. */
 export const LARGE_COLUMNS: ReadonlySet<string> = new Set([
   'metadata',
   'data',
@@ -113,7 +108,7 @@ const OF_INSTANCE = INSTANCE_COLUMNS.map((column) =>
 
 const IS_LIVE = "i.state not in ('completed', 'cancelled')";
 
-// A failed try that was given back keeps its checkpoint for the next one.
+// A failed try keeps its checkpoint for the next one.
 const IS_OPEN_TASK =
   "(state in ('pending', 'claimed') or (withdrawn and state = 'failed' and checkpoint_seq > 0))";
 
@@ -121,15 +116,15 @@ const SNAPSHOTS =
   `case when ${IS_LIVE} then (select json_agg(json_build_object('key', key, 'items', items) order by key) ` +
   'from iteration_snapshots where instance_id = i.id) end';
 
-// Of ended ones, too: they may be resumed from a block that waits.
+// Of ended instances, too: they may be resumed from a block that waits.
 const KEPT_SIGNALS =
   'case when i.signal_count > 0 then (select json_agg(json_build_object(' +
   "'seq', seq, 'id', id, 'signal_type', signal_type, 'payload', payload::text, 'sent_by', sent_by" +
   ") order by seq) from signals where instance_id = i.id and status = 'kept') end";
 
 export const INSTANCE_SQL = {
-  // With all that an actor has beside its row: a statement more would cost a fifth of a millisecond, and
-  // most instances have one task or none. One with several has a row for each of them.
+  // One statement, since another one costs a fifth of a millisecond. There is a row for each open task, and most
+  // instances have one or none.
   instances:
     `select ${OF_INSTANCE.join(', ')}, ` +
     't.instance_id is not null as has_timer, t.fire_at, t.recover, ' +
@@ -144,7 +139,7 @@ export const INSTANCE_SQL = {
   endedInstances:
     "select id from instances where id = any($1::uuid[]) and state in ('completed', 'cancelled') " +
     'and updated_at < $2::timestamptz',
-  // Their sequence was deleted, and they are still to be removed.
+  // Of a deleted sequence.
   orphanedInstances:
     'select i.id from instances i where i.id = any($1::uuid[]) ' +
     'and exists (select 1 from sequence_tombstones t where t.id = i.sequence_id)',
@@ -153,11 +148,11 @@ export const INSTANCE_SQL = {
   familyMessages:
     'select to_id, from_id, id, word from kin_notes where (to_id, from_id) > ($1::uuid, $2::uuid) ' +
     `and id < $3::uuid and ${isOwn('to_id', '$5', '$6')} order by to_id, from_id limit $4`,
-  // What an instance came to that another one waits for, without its outputs.
+  // Without the outputs.
   childEnds: ofIds(
     'o.state, o.failure, o.failed_at, o.owes, o.rows, o.bytes',
     'select i.state, i.failure, t.rows, t.bytes, ' +
-      // What is large in it has no part in other ends.
+      // The large column is read of failed ones only.
       "case when i.state = 'failed' then i.execution->'m' is not null else false end as owes, " +
       '(select d.failed_at from dead_letters d where d.instance_id = i.id) ' +
       'from instances i cross join lateral (' +
@@ -171,12 +166,12 @@ export const INSTANCE_SQL = {
   ),
 } as const;
 
-export function ownLoads(queries: Queries) {
+function ownLoads(queries: Queries) {
   const sql = queries.of(INSTANCE_SQL);
   const childEnds = sql.batch<string, ChildEndRow>('childEnds', columnOf);
   const childOutputs = sql.batch<string, ListedOutput>('childOutputs', columnOf);
   return {
-    /** Rows with everything an actor needs but outputs, which depend on its plan. */
+    /** Everything that actors need, except outputs, which depend on the plan. */
     async instances(ids: readonly string[]): Promise<Map<string, LoadedInstance>> {
       const found = new Map<string, LoadedInstance & { readonly tasks: WorkerTaskRow[] }>();
       for (const columns of await sql.all<InstanceRow & Beside>('instances', [ids])) {
@@ -190,12 +185,12 @@ export function ownLoads(queries: Queries) {
       return found;
     },
 
-    /** Those of the instances that ended, and were not changed since that time. */
+    /** Which of the instances ended, and did not change since that time. */
     async endedInstances(ids: readonly string[], before: UnixMs): Promise<string[]> {
       return idsOf(await sql.all('endedInstances', [ids, isoTime(before)]));
     },
 
-    /** Those of the instances whose sequence was deleted. */
+    /** Which of the instances belong to a deleted sequence. */
     async orphanedInstances(ids: readonly string[]): Promise<string[]> {
       return idsOf(await sql.all('orphanedInstances', [ids]));
     },
@@ -209,16 +204,16 @@ export function ownLoads(queries: Queries) {
       return new Map(rows.map((row) => [row.id, row.instance_id]));
     },
 
-    /** The next notes to instances of the shard that are older than the id, behind the place. */
+    /** The next messages to instances of the shard, behind the place, with older ids. */
     familyMessages(
       after: { readonly to: string; readonly from: string },
       before: string,
       limit: number,
-    ): Promise<FamilyMessageRow[]> {
+    ): Promise<StoredRow<typeof FAMILY_MESSAGES>[]> {
       return sql.own('familyMessages', [after.to, after.from, before, limit]);
     },
 
-    /** What became of an instance; undefined: it is not there. */
+    /** Undefined: there is no such instance. */
     async childEnd(id: string): Promise<ChildEndRow | undefined> {
       return (await childEnds.read(id))[0];
     },
@@ -265,3 +260,79 @@ function picked<Row extends object>(
 function parsedRows<Row>(text: string | null): Row[] {
   return text === null ? [] : (JSON.parse(text) as Row[]);
 }
+
+// ---------------------------------------------------------------- timers and claims of a shard
+
+/** Overdue timers of one read. */
+export const OVERDUE_ROWS_MAX = 1_000;
+
+/** The tenant by a sub-select, not a join: timers are read in the order of their index, whatever the statistics. */
+const OF_TIMER =
+  't.instance_id as instance, t.rank, ' +
+  "coalesce((select i.tenant_id from instances i where i.id = t.instance_id), '') as tenant " +
+  'from timers t';
+
+interface ClaimRow {
+  readonly task_id: string;
+  readonly instance_id: string;
+  readonly tenant_id: string;
+  readonly heartbeat_at: string | null;
+}
+
+export const TIMER_SQL = {
+  dueTimers:
+    `select t.fire_at, ${OF_TIMER} where t.fire_at > $1::timestamptz and ` +
+    `t.fire_at <= $2::timestamptz and ${isOwn('t.instance_id', '$3', '$4')} ` +
+    'order by t.fire_at, t.instance_id',
+  overdueTimers:
+    `select ${OF_TIMER} where t.fire_at > $1::timestamptz and ` +
+    `t.fire_at <= $2::timestamptz and ${isOwn('t.instance_id', '$3', '$4')} ` +
+    `order by t.fire_at, t.instance_id limit ${OVERDUE_ROWS_MAX}`,
+  recover:
+    `select ${OF_TIMER} where t.recover and ${isOwn('t.instance_id', '$1', '$2')} ` +
+    'order by t.instance_id',
+  claimedTasks:
+    'select task_id, instance_id, tenant_id, heartbeat_at from open_tasks ' +
+    `where claimed_at is not null and ${isOwn('instance_id', '$1', '$2')}`,
+} as const;
+
+function timerLoads(queries: Queries) {
+  const sql = queries.of(TIMER_SQL);
+
+  return {
+    /** Streams timers that are due after `from` and until `to`. */
+    dueTimers(
+      from: UnixMs,
+      to: UnixMs,
+      each: (fireAt: UnixMs, timer: DueTimer) => void,
+    ): Promise<void> {
+      return sql.each<DueTimer & { readonly fire_at: string }>(
+        'dueTimers',
+        [boundOf(from), isoTime(to)],
+        ({ fire_at, instance, rank, tenant }) =>
+          each(Date.parse(fire_at), { instance, rank, tenant }),
+      );
+    },
+
+    /** The first instances whose timers were due in that time. */
+    overdueTimers(from: UnixMs, to: UnixMs): Promise<DueTimer[]> {
+      return sql.own('overdueTimers', [boundOf(from), isoTime(to)]);
+    },
+
+    /** Instances with work inside a process that is gone. */
+    recoverable(each: (timer: DueTimer) => void): Promise<void> {
+      return sql.each<DueTimer>('recover', [], each);
+    },
+
+    claimedTasks(
+      each: (task: string, instance: string, heartbeatAt: UnixMs, tenant: string) => void,
+    ): Promise<void> {
+      return sql.each<ClaimRow>('claimedTasks', [], (row) => {
+        const { task_id, instance_id, tenant_id, heartbeat_at } = row;
+        each(task_id, instance_id, heartbeat_at === null ? 0 : Date.parse(heartbeat_at), tenant_id);
+      });
+    },
+  };
+}
+
+export type TimerLoads = ReturnType<typeof timerLoads>;

@@ -1,8 +1,7 @@
 /**
- * What one instance keeps in memory beside its context, and how much that is: the outputs that its
- * expressions can read, the items of its for_each blocks, and its tasks with their parameters. Each
- * value has a limit of its own, their number has not: without a limit on the sum, one instance could
- * end its shard, and again whenever it is loaded.
+ * The memory of one instance beside its context: the outputs that its expressions can read, the items of its for_each
+ * blocks, and its tasks with their parameters. The sum is limited, since one instance with very many values could
+ * exhaust its shard whenever it is loaded.
  */
 
 import { sizeWithin } from '../../src/base/bounds.js';
@@ -10,7 +9,6 @@ import { tooLarge } from '../../src/base/errors.js';
 import type { JsonValue } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
 import type { Snapshot } from '../../src/core/progress.js';
-import { LazyMap } from './lazy-map.js';
 import type { WorkerTaskRecord } from './worker-task.js';
 
 const MAX = LIMITS.keptCharactersMax;
@@ -23,12 +21,12 @@ export function checkBytes(what: string, bytes: number, max: number): void {
   if (bytes > max) throw tooLarge(`${what} ${bytes} bytes, the limit is ${max}`);
 }
 
-/** Of JSON, for what `sizeWithin` counts as one character: a control character is written \u001f. */
+/** Of JSON, for a character of `sizeWithin`: a control character is written \u001f. */
 export const BYTES_PER_CHARACTER_MAX = 6;
 
 /**
- * The bytes of the value as JSON when they are more than `max`. What is far smaller, as almost all is, is
- * not written out to learn that: on the hot path that takes several times as long as to look at it.
+ * The bytes of the value as JSON when they are more than `max`. Far smaller values, almost all, are not serialized,
+ * which takes several times as long.
  */
 export function bytesBeyond(value: JsonValue, max: number): number | undefined {
   if (sizeWithin(value, Math.floor(max / BYTES_PER_CHARACTER_MAX)) !== undefined) return undefined;
@@ -44,12 +42,12 @@ export function checkSize(what: string, value: JsonValue, max: number): void {
   checkBytes(what, bytesBeyond(value, max) ?? 0, max);
 }
 
-/** Characters of JSON, roughly; of values that are beyond the limit by themselves, just that. */
+/** Characters of JSON, roughly; a value beyond the limit counts as just beyond. */
 export function charactersOf(value: JsonValue): number {
   return sizeWithin(value, MAX) ?? MAX + 1;
 }
 
-/** The sizes of outputs and items, by names that the two do not share. */
+/** The sizes of outputs and items. */
 export class KeptValues {
   readonly #sizes = new LazyMap<string, number>();
   #characters = 0;
@@ -70,7 +68,7 @@ export class KeptValues {
     this.#set(`items:${key}`, characters);
   }
 
-  /** Anew: some values have gone since they were counted. */
+  /** Counts again: some values were removed. */
   count({ outputs, snapshots }: Snapshot): void {
     this.#sizes.clear();
     this.#characters = 0;
@@ -95,12 +93,12 @@ export interface TaskStep {
 /** Ended tasks are kept for a while, for late calls and for the checkpoint of a next try. */
 const ENDED_TASKS_KEPT = 32;
 
-/** Tasks that are looked at after each unit of their instance. */
+/** Of more tasks the states are not checked after each unit. */
 const LOOKED_AT_MAX = 8;
 
 /**
- * The open tasks, and some that ended lately. An index beside them gives the last task of a step, so
- * that an event costs the same with five tasks open as with five thousand.
+ * The open tasks, and some that ended recently. An index has the last task of each step, so that an event costs the
+ * same with five open tasks as with five thousand.
  */
 export class TaskCache extends Map<string, WorkerTaskRecord> {
   readonly #lastOf = new LazyMap<string, string>();
@@ -108,17 +106,16 @@ export class TaskCache extends Map<string, WorkerTaskRecord> {
   readonly #ended = new LazyMap<string, true>();
   #characters = 0;
 
-  /** Of the parameters of all its tasks, as JSON. */
+  /** Of the parameters of all tasks, as JSON. */
   get characters(): number {
     return this.#characters;
   }
 
-  /** How many of them are open. */
   get open(): number {
     return this.size - this.#ended.size;
   }
 
-  /** Whether workers have tasks in their hands; of very many it is taken for granted. */
+  /** Whether workers hold claims; assumed of very many tasks. */
   get isClaimed(): boolean {
     return this.size > LOOKED_AT_MAX || this.hasClaimed;
   }
@@ -136,7 +133,7 @@ export class TaskCache extends Map<string, WorkerTaskRecord> {
     }
     const step = stepOf(task.block_id, task.iteration);
     const last = this.#lastOf.get(step);
-    // One that ended long ago may come back for a late call; ids compare as they were made.
+    // A task that ended long ago may be loaded for a late call; ids ascend.
     if (last === undefined || id >= last) this.#lastOf.set(step, id);
     if (task.state === 'completed' || task.state === 'failed') this.#ended.set(id, true);
     return super.set(id, task);
@@ -158,7 +155,7 @@ export class TaskCache extends Map<string, WorkerTaskRecord> {
     return id === undefined ? undefined : this.get(id);
   }
 
-  /** The task is open no more: those that ended first make room for it. */
+  /** The task has ended: the oldest ended ones make room for it. */
   ended(id: string): void {
     this.#ended.set(id, true);
     for (const oldest of this.#ended.keys()) {
@@ -170,4 +167,48 @@ export class TaskCache extends Map<string, WorkerTaskRecord> {
 
 function stepOf(blockId: string, iteration: string): string {
   return `${iteration}:${blockId}`;
+}
+
+const NO_ENTRIES: ReadonlyMap<never, never> = new Map<never, never>();
+
+/** Takes no room until something is put into it; an empty Map takes 200 bytes, times many thousand instances. */
+export class LazyMap<Key, Value> implements Iterable<[Key, Value]> {
+  #map: Map<Key, Value> | undefined;
+
+  get size(): number {
+    return this.#map?.size ?? 0;
+  }
+
+  has(key: Key): boolean {
+    return this.#map?.has(key) ?? false;
+  }
+
+  get(key: Key): Value | undefined {
+    return this.#map?.get(key);
+  }
+
+  set(key: Key, value: Value): void {
+    this.#map ??= new Map();
+    this.#map.set(key, value);
+  }
+
+  delete(key: Key): boolean {
+    return this.#map?.delete(key) ?? false;
+  }
+
+  clear(): void {
+    this.#map = undefined;
+  }
+
+  keys(): IterableIterator<Key> {
+    return (this.#map ?? NO_ENTRIES).keys();
+  }
+
+  values(): IterableIterator<Value> {
+    return (this.#map ?? NO_ENTRIES).values();
+  }
+
+  [Symbol.iterator](): IterableIterator<[Key, Value]> {
+    return (this.#map ?? NO_ENTRIES)[Symbol.iterator]();
+  }
 }

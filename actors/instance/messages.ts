@@ -1,6 +1,6 @@
 /**
- * What an instance can be told. Messages with a `request` come from outside and are answered
- * through it; the others are the engine's own, and hints among them may be dropped.
+ * The messages to instances. Messages with a `request` come from outside and are answered; the others are the
+ * engine's own, and hints among them may be dropped.
  */
 
 import type { BodyOf, QueryOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
@@ -11,13 +11,12 @@ import type { ChildEnd, ChildStart, StepTry } from '../../src/core/progress.js';
 import type { StoredSequence } from '../catalog/plans.js';
 import type { Call } from '../runtime/operation.js';
 import type { FamilyMessage, PeerMessage } from '../runtime/protocol.js';
-
 import type { ChangeMany } from './change-many.js';
-import type { Found } from './child-places.js';
+import type { Found } from './creation.js';
 import type { Order } from './orders.js';
 import type { NewInstance } from './record.js';
 
-/** A caller outside: `tenant` is '' when it named none, and then sees every tenant's instances. */
+/** `tenant` is '' when the caller named none, and sees every tenant's instances. */
 interface FromOutside {
   readonly request: number;
   readonly tenant: string;
@@ -25,10 +24,10 @@ interface FromOutside {
 
 export type GivenAnswer = Omit<GateAnswer, 'more'>;
 
-/** The request of a route, as it came. */
+/** The request of a route. */
 interface Called<Kind extends string, Id extends ShardRouteId> extends Call<BodyOf<Id>> {
   readonly kind: Kind;
-  /** Of a tree: what is asked for of it. */
+  /** Of a tree: the requested part. */
   readonly part?: Id extends 'instances.tree' ? QueryOf<Id> : never;
 }
 
@@ -38,39 +37,35 @@ type CalledBy<Id> = Id extends InstanceRouteId & `instances.${infer Kind}`
     ? Called<`task.${Kind}`, Id>
     : never;
 
-/** Routes whose path names an instance, or a task: it is told the request, under their name. */
+/** Routes whose path names an instance or a task, which receives the request under their name. */
 export type InstanceRouteId = Extract<RoutesOf<'by-id'>, `instances.${string}`>;
 export type TaskRouteId = Extract<RoutesOf<'by-id'>, `workers.${string}`>;
 
-/** What comes by the routes of instances; some need rows first, see `preparation.ts`. */
-export type CalledRequest =
-  | CalledBy<InstanceRouteId>
-  | Called<'migrate', 'sequences.migrateInstance'>;
-
-/** What a worker calls about a task; `claim_epoch` is absent with old clients. */
+/** A worker's request about a task; `claim_epoch` is absent with old clients. */
 export type WorkerRequest = CalledBy<TaskRouteId> & {
   readonly task: string;
-  /** The caller does not want the record of the task. */
+  /** The reply does not include the record of the task. */
   readonly isBrief?: true;
 };
 
 export type InstanceRequest =
-  | CalledRequest
+  | CalledBy<InstanceRouteId>
+  | Called<'migrate', 'sequences.migrateInstance'>
   | WorkerRequest
-  /** For a stream: the state, with the version that it belongs to. */
+  /** For a stream: the state and its version. */
   | ({ readonly kind: 'look'; readonly version: number } & FromOutside)
-  /** What a person says at one of its gates. */
+  /** The answer of a person at one of its gates. */
   | ({
       readonly kind: 'answer';
       readonly approval: string;
       readonly given: GivenAnswer;
     } & FromOutside)
-  /** For its explanation: what it waits for. */
+  /** For its explanation: its waits. */
   | ({ readonly kind: 'standing'; readonly child?: string | undefined } & FromOutside)
   /** Of its execution, see `ownership.ts`. */
   | ({ readonly kind: 'order'; readonly order: Order } & FromOutside);
 
-/** What queues, keys and limits say, but for whom they say it to. */
+/** Messages of queues, keys and limits, without their receiver. */
 type Hinted = Unaddressed<Extract<PeerMessage, { kind: HintKind }>>;
 type HintKind =
   | 'claim'
@@ -83,31 +78,31 @@ type Unaddressed<Message> = Message extends unknown ? Omit<Message, 'instance'> 
 
 export type InstanceMessage =
   | InstanceRequest
-  /** One of many; the shard counts the answers of `group`. */
+  /** One instance of many; the shard counts the results of `group`. */
   | ({ readonly kind: 'change'; readonly group: number } & Omit<ChangeMany, 'ids'>)
-  /** Look at what is due. `recovered`: steps that ran inside a process that died run again. */
+  /** Something may be due. `recovered`: steps that ran inside a process that died run again. */
   | { readonly kind: 'wake'; readonly recovered: boolean }
   | Hinted
-  /** What was read for a child that could not be made without. */
+  /** The place of a child was read. */
   | {
       readonly kind: 'child.found';
       readonly start: ChildStart;
       readonly found: Found;
     }
-  /** A child has ended, as its note says or as somebody wanted to know. */
+  /** A child has ended, as it reported or as a block requested to know. */
   | {
       readonly kind: 'child.ended';
       readonly child: string;
-      /** Undefined: it has not. */
+      /** Undefined: it has not ended. */
       readonly end: ChildEnd | undefined;
       readonly note: FamilyMessage | undefined;
-      /** The block that has asked. */
+      /** The block that requested it. */
       readonly step: StepTry | undefined;
     }
-  /** The instance that started this one has moved. */
+  /** The state of the parent changed. */
   | { readonly kind: 'parent.moved'; readonly note: FamilyMessage }
   | { readonly kind: 'step.outcome'; readonly step: StepTry; readonly outcome: StepOutcome }
-  /** What the instance did cannot be stored, or makes its actor throw: its step or it itself fails. */
+  /** A unit cannot be stored, or its actor throws: the step or the instance fails. */
   | {
       readonly kind: 'unit.refused';
       readonly step: StepTry | undefined;
@@ -130,7 +125,7 @@ export interface Creation {
   readonly sequence: StoredSequence;
 }
 
-/** A creation that is refused, unless its instance is there already. */
+/** A creation that is refused unless its instance exists already. */
 export interface Repeat {
   readonly kind: 'repeat';
   readonly request: number;
@@ -138,5 +133,5 @@ export interface Repeat {
   readonly otherwise: EngineError;
 }
 
-/** What is told to an actor that may not be there yet. */
+/** With creations, whose actor may not exist yet. */
 export type Message = InstanceMessage | Creation | Repeat;

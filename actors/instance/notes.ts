@@ -1,7 +1,4 @@
-/**
- * What is kept with an instance and changes nothing of its course: checkpoints that callers save, and
- * the lines that its steps log.
- */
+/** Checkpoints that callers save, and lines that steps log: stored with the instance without effect on it. */
 
 import { toUnixMs } from '../../schema/common.js';
 import type { LogLines } from '../../schema/worker.js';
@@ -9,23 +6,18 @@ import { LIMITS } from '../../src/base/limits.js';
 import { isoTime } from '../../src/base/time.js';
 import type { LogLine } from '../../src/core/progress.js';
 import type { Turn } from '../runtime/turn.js';
-import type { Action, Sources } from './action.js';
-import { type LiveInstance, nextId } from './live-instance.js';
+import { type Handler, type LiveInstance, nextId, type Preparation } from './live-instance.js';
 import { checkBytes } from './memory.js';
-import type { MessageOf } from './messages.js';
 import { CHECKPOINT, STEP_LOG } from './output-tables.js';
 
-type Save = MessageOf<'saveCheckpoint'>;
-type Prune = MessageOf<'pruneCheckpoints'>;
-
 /** Ids of one instance ascend: the newest checkpoint is the one with the highest. */
-export function saveCheckpoint(actor: LiveInstance, turn: Turn, message: Save): undefined {
+export const saveCheckpoint: Handler<'saveCheckpoint'> = (actor, turn, message) => {
   const data = JSON.stringify(message.body.checkpoint_data);
   checkBytes('checkpoint_data is', Buffer.byteLength(data), LIMITS.checkpointBytesMax);
   const id = nextId(actor);
   putCheckpoint(actor, turn, id, data);
   turn.reply(message.request, 201, `{"id":"${id}"}`);
-}
+};
 
 /** @param data as JSON */
 export function putCheckpoint(actor: LiveInstance, turn: Turn, id: string, data: string): void {
@@ -34,12 +26,12 @@ export function putCheckpoint(actor: LiveInstance, turn: Turn, id: string, data:
   turn.put(CHECKPOINT.insert, id, `{${pairs},"created_at":"${isoTime(env.now())}"}`);
 }
 
-/** Answers with how many were deleted: they are counted when all that were saved are rows. */
-export async function pruneCheckpoints(
-  actor: LiveInstance,
-  { rows }: Sources,
-  { request, body: { keep, dry_run } }: Prune,
-): Promise<Action> {
+/** Answers with the number of deleted checkpoints. */
+export const pruneCheckpoints: Preparation<'pruneCheckpoints'> = async (
+  actor,
+  { rows },
+  { request, body: { keep, dry_run } },
+) => {
   const { id } = actor.record;
   const count = Math.max(0, (await rows.checkpoints(id)) - keep);
   return (turn) => {
@@ -47,16 +39,16 @@ export async function pruneCheckpoints(
     turn.reply(request, 200, `{"count":${count}${dry_run ? ',"dry_run":true' : ''}}`);
     return undefined;
   };
-}
+};
 
-/** What the handler `log` wrote: text as it is, anything else as compact JSON. */
+/** A line of the handler `log`: text as it is, anything else as compact JSON. */
 export function noteLine(actor: LiveInstance, turn: Turn, line: LogLine): void {
   const { blockId: block_id, level, message: said } = line;
   const message = typeof said === 'string' ? said : JSON.stringify(said);
   turn.addLine({ block_id, ts: isoTime(actor.env.now()), level, message });
 }
 
-/** What a worker logged while it worked on a step of this block. */
+/** Lines that a worker logged for a step of this block. */
 export function noteWorkerLines(
   actor: LiveInstance,
   turn: Turn,

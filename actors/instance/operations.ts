@@ -1,4 +1,4 @@
-/** The operations on instances and on their tasks. */
+/** The operations on instances and on their tasks, and the messages of peers to them. */
 
 import { type BodyOf, type QueryOf, ROUTES, type ShardRouteId } from '../../schema/routes.js';
 import type { TaskResult } from '../../schema/worker.js';
@@ -7,16 +7,19 @@ import { routeOf } from '../../src/base/ids.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call, Operation, Operations, RouteOperations } from '../runtime/operation.js';
 import type { TaskClaim } from '../runtime/protocol.js';
+import type { Messages } from '../runtime/room.js';
 import type { ChangeGroups, ChangeMany } from './change-many.js';
 import type { Creations } from './creations.js';
 import type { Instances } from './instances.js';
 import type {
   GivenAnswer,
+  InstanceMessage,
   InstanceRequest,
   InstanceRouteId,
   TaskRouteId,
   WorkerRequest,
 } from './messages.js';
+import type { Order, OrderAnswer, OrderView } from './orders.js';
 import type { PurgeRequest } from './purge.js';
 import type { TaskIndex } from './task-index.js';
 
@@ -34,7 +37,7 @@ type Rows<Ids extends ShardRouteId> = {
   readonly [Id in Ids]: Operation<BodyOf<Id>, QueryOf<Id>> & { readonly leadsTo?: never };
 };
 
-/** A row for each route whose path leads to an instance and whose name begins so. */
+/** A row for each route whose path names an instance or a task, by the start of its name. */
 function rowsOf<Ids extends ShardRouteId>(
   start: string,
   serveAs: (kind: string) => Serve,
@@ -49,18 +52,18 @@ function rowsOf<Ids extends ShardRouteId>(
   return Object.fromEntries(rows) as Rows<Ids>;
 }
 
-/** Told to the instance that the path names. */
-function told(instances: Instances, kind: string): Serve {
+/** Sends the request to the instance that the path names. */
+function toInstance(instances: Instances, kind: string): Serve {
   return (call) =>
     instances.tell(call.target.slice(0, UUID_LENGTH), { kind, ...call } as InstanceRequest);
 }
 
-/** Told to the instance of the task that the path names. */
-function toldOfTask(tellers: Tellers, name: string): Serve {
+/** Sends the request to the instance of the task that the path names. */
+function toTask(parts: Finders, name: string): Serve {
   const kind = `task.${name}`;
-  // One by one, on the hot path: spread, they take several times as long.
+  // One by one, on the hot path: a spread takes several times as long.
   return ({ request, tenant, target, body, traceparent, by }) =>
-    tellOfTask(tellers, {
+    sendToTask(parts, {
       kind,
       task: target,
       request,
@@ -72,7 +75,7 @@ function toldOfTask(tellers: Tellers, name: string): Serve {
     } as WorkerRequest);
 }
 
-function tellOfTask({ tasks, instances, release }: Tellers, message: WorkerRequest): void {
+function sendToTask({ tasks, instances, release }: Finders, message: WorkerRequest): void {
   const { request, tenant, task } = message;
   const refuse = (error: EngineError) => release([{ kind: 'error', request, error }]);
   tasks.find(
@@ -85,9 +88,9 @@ function tellOfTask({ tasks, instances, release }: Tellers, message: WorkerReque
   );
 }
 
-/** One of the results of an exchange, as if it had come by a request of its own. */
+/** One result of an exchange, handled like a request of its own. */
 export function tellResult(
-  parts: Tellers,
+  parts: Finders,
   request: number,
   tenant: string,
   worker: string,
@@ -95,17 +98,12 @@ export function tellResult(
 ): void {
   const body = { worker_id: worker, ...result };
   const call = { request, tenant, target: task, body, traceparent: undefined };
-  tellOfTask(parts, { kind: `task.${kind}`, task, isBrief: true, ...call } as WorkerRequest);
+  sendToTask(parts, { kind: `task.${kind}`, task, isBrief: true, ...call } as WorkerRequest);
 }
 
-type Tellers = Pick<InstanceParts, 'tasks' | 'instances' | 'release'>;
+type Finders = Pick<InstanceParts, 'tasks' | 'instances' | 'release'>;
 
 const UUID_LENGTH = 36;
-
-/** What it is to be said about, beside the instance. */
-interface StandingAsked {
-  readonly child: string;
-}
 
 export function instanceOperations(parts: InstanceParts) {
   return { ...routesOf(parts), ...ownOf(parts) };
@@ -115,12 +113,12 @@ function routesOf(parts: InstanceParts) {
   const { instances, creations } = parts;
   return {
     'instances.create': {
-      // With an idempotency key it belongs to the actor of that key.
+      // With an idempotency key it is handled on the shard of that key.
       leadsTo: 'itself',
       serve: (call) => creations.create(call),
     },
     'instances.createBatch': { serve: (call) => creations.createBatch(call) },
-    ...rowsOf<InstanceRouteId>('instances.', (kind) => told(instances, kind)),
+    ...rowsOf<InstanceRouteId>('instances.', (kind) => toInstance(instances, kind)),
     'instances.tree': {
       isRead: true,
       serve: (call, part) =>
@@ -134,16 +132,16 @@ function routesOf(parts: InstanceParts) {
       leadsTo: ({ instance_id }) => routeOf(instance_id),
       serve: (call) => instances.tell(call.body.instance_id, { kind: 'migrate', ...call }),
     },
-    ...rowsOf<TaskRouteId>('workers.', (name) => toldOfTask(parts, name)),
+    ...rowsOf<TaskRouteId>('workers.', (name) => toTask(parts, name)),
   } satisfies RouteOperations;
 }
 
-/** What the front thread asks for itself. */
+/** Requests of the front thread itself. */
 function ownOf({ instances, tasks, changes, purge }: InstanceParts) {
   return {
     'instances.standing': {
       isRead: true,
-      serve: ({ request, tenant, target, body }: Call<StandingAsked | undefined>) =>
+      serve: ({ request, tenant, target, body }: Call<{ child: string } | undefined>) =>
         instances.tell(target, { kind: 'standing', request, tenant, ...body }),
     },
     'instances.answer': {
@@ -151,9 +149,9 @@ function ownOf({ instances, tasks, changes, purge }: InstanceParts) {
         instances.tell(target, { kind: 'answer', request, tenant, ...body }),
     },
     'instances.changeMany': {
-      serve: ({ request, body: { ids, ...asked } }: Call<ChangeMany>) => {
+      serve: ({ request, body: { ids, ...change } }: Call<ChangeMany>) => {
         const group = changes.open(request, ids.length);
-        for (const id of ids) instances.tell(id, { kind: 'change', group, ...asked });
+        for (const id of ids) instances.tell(id, { kind: 'change', group, ...change });
       },
     },
     'instances.purge': {
@@ -167,9 +165,52 @@ function ownOf({ instances, tasks, changes, purge }: InstanceParts) {
   } satisfies Operations;
 }
 
-type Finders = Pick<InstanceParts, 'instances' | 'tasks'>;
-
-/** The poller is gone: the claim at this epoch is taken back. */
-export function unclaim({ tasks, instances }: Finders, { task, epoch }: TaskClaim): void {
+/** The poller disconnected: the claim at this epoch is released. */
+export function unclaim(
+  { tasks, instances }: Pick<InstanceParts, 'instances' | 'tasks'>,
+  { task, epoch }: TaskClaim,
+): void {
   tasks.find(task, (instance) => instances.tell(instance, { kind: 'unclaim', task, epoch }));
+}
+
+// ---------------------------------------------------------------- messages of peers
+
+type PeerDeps = Finders & Pick<Kernel, 'internalRequests'>;
+
+export function peerMessages({ instances, tasks, internalRequests, release }: PeerDeps) {
+  const tell = (message: InstanceMessage & { readonly instance: string }) =>
+    instances.tell(message.instance, message);
+  const messages = {
+    claim: (message) => {
+      tasks.remember(message.task, message.instance);
+      tell(message);
+    },
+    unclaim: (claim) => unclaim({ tasks, instances }, claim),
+    'secret.missing': (message) =>
+      tasks.find(message.task, (instance) => instances.tell(instance, message)),
+    'permit.granted': tell,
+    'rate.granted': tell,
+    'rate.deferred': tell,
+    'rate.changed': tell,
+    'event.arrived': tell,
+    // An internal request, whose answer is sent back.
+    'continuity.order': ({ instance, order: text }) => {
+      const order = JSON.parse(text) as Order;
+      const { ticket, replyTo: shard, tenant } = order;
+      const request = internalRequests.open((reply) => {
+        const answer: OrderAnswer =
+          'error' in reply
+            ? { ok: false, error: reply.error.toData() }
+            : { ok: true, view: JSON.parse(reply.body) as OrderView };
+        const message = {
+          kind: 'continuity.answer',
+          ticket,
+          answer: JSON.stringify(answer),
+        } as const;
+        release([{ kind: 'peer', shard, message }]);
+      });
+      instances.tell(instance, { kind: 'order', request, tenant, order });
+    },
+  } satisfies Messages;
+  return { messages };
 }

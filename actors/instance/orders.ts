@@ -1,8 +1,7 @@
 /**
- * What the service of an execution asks of an instance. The instance checks that it is still what was
- * decided on, changes itself, and commits that together with the execution's own mutations as one
- * unit: either both happen or neither does, wherever the two live. The answer leaves when the unit is
- * durable. This and the fence are all that instances know of executions.
+ * Orders of the service of an execution to an instance. The instance checks that it has not changed since the
+ * decision, changes itself, and commits that with the execution's own mutations as one unit. The answer is sent when
+ * the unit is durable.
  */
 
 import type { MigrationFinding } from '../../schema/continuity.js';
@@ -13,43 +12,40 @@ import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { ItemOutputs } from '../../src/core/loop-items.js';
 import type { KeptOutput } from '../../src/core/progress.js';
 
-/** Why an instance must not be run here. */
+/** Why an instance must not run here. */
 export interface Fence {
-  /**
-   * `transferring`: it is being handed over; `moved`: it has been; `imported`: it was brought here
-   * and is not owned yet.
-   */
+  /** `transferring`: it is being handed over; `moved`: it has been; `imported`: it is not owned yet. */
   readonly reason: 'transferring' | 'moved' | 'imported';
   /** RFC 3339: when the instance asks whether the fence still stands; null: it stands. */
   readonly until: string | null;
 }
 
-/** What the instance must still be; what is absent is not looked at. */
+/** The state that the instance must still have; absent members are not checked. */
 export interface Expectations {
   readonly states?: readonly InstanceState[];
   readonly sequenceId?: string;
   readonly epoch?: number;
   readonly fence?: Fence['reason'] | 'none';
-  /** No step of it is inside a handler of this process. */
+  /** No step runs in a handler of this process. */
   readonly isAtRest?: true;
-  /** Of its context and its progress: nothing has happened to it. */
+  /** Of its context and its progress. */
   readonly placeSha256?: string;
   /** Of the newest checkpoint. */
   readonly checkpointId?: string;
 }
 
 export type OrderedChange =
-  /** It belongs to an execution from now on. */
+  /** Adds it to an execution. */
   | { readonly kind: 'enrol'; readonly continuityId: string; readonly epoch: number }
-  /** It is not to be run until the fence is lifted. */
+  /** Stops it until the fence is lifted. */
   | { readonly kind: 'fence'; readonly fence: Fence }
-  /** The fence is over: it goes on as the instance of that epoch. */
+  /** Lifts the fence, with that epoch. */
   | { readonly kind: 'own'; readonly epoch: number }
-  /** Saves a checkpoint of the live state; the answer names it. */
+  /** Saves a checkpoint of the live state. */
   | { readonly kind: 'capture'; readonly checkpointId: string }
   /** From paused to scheduled now. */
   | { readonly kind: 'resume' }
-  /** Nothing is changed: the answer says what keeps the instance from going over. */
+  /** Changes nothing: the answer has the obstacles of a migration. */
   | ({ readonly kind: 'foresee' } & ToVersion)
   | OrderedMigration
   | OrderedRestore;
@@ -60,29 +56,29 @@ export interface ToVersion {
   readonly data: JsonObject;
 }
 
-/** Goes over to another version; what it waits for is carried over. */
+/** Migrates to another version; its waits are carried over. */
 export interface OrderedMigration extends ToVersion {
   readonly kind: 'migrate';
   readonly continuityId: string;
   readonly epoch: number;
-  /** It stays paused there; otherwise in the state that it has. One that failed stays failed. */
+  /** Paused after the migration; otherwise its state stays. A failed instance stays failed. */
   readonly pauses: boolean;
 }
 
-/** Goes back to what it was before a migration. */
+/** Rolls a migration back. */
 export interface OrderedRestore {
   readonly kind: 'restore';
   readonly sequenceId: string;
   /** All of its sections. */
   readonly context: JsonObject;
   readonly execution: Execution;
-  /** Blocks whose outputs are no longer what they were. */
+  /** Blocks whose outputs have changed. */
   readonly dropped: readonly string[];
-  /** The latest output of those of them that had one. */
+  /** Their latest outputs before. */
   readonly outputs: readonly (readonly [block: string, output: KeptOutput])[];
   /** The items of for_each blocks, by their keys. */
   readonly items: readonly (readonly [key: string, items: readonly JsonValue[]])[];
-  /** What those items had given. */
+  /** The outputs of those items. */
   readonly itemOutputs: Readonly<Record<string, ItemOutputs>>;
   readonly state: InstanceState;
   readonly nextFireAt: string | null;
@@ -96,20 +92,20 @@ export interface Order {
   readonly replyTo: number;
   readonly tenant: string;
   readonly expect: Expectations;
-  /** In this order; none: it is only asked what it is. */
+  /** In this order; none: only the view is requested. */
   readonly changes: readonly OrderedChange[];
-  /** Of the execution, as a unit takes them: index of the kind, key, row, … */
+  /** Of the execution, as in a unit: index of the kind, key, row, … */
   readonly mutations: readonly (string | number)[];
 }
 
-/** What the instance is after the order. */
+/** The instance after the order. */
 export interface OrderView {
   readonly state: InstanceState;
   readonly sequenceId: string;
-  /** The id of the step it is at, if it is at one. */
+  /** The id of its present step. */
   readonly currentStep: string | null;
   readonly nextFireAt: string | null;
-  /** What `foresee` has found. */
+  /** Findings of `foresee`. */
   readonly obstacles?: readonly MigrationFinding[];
   readonly lost?: readonly MigrationFinding[];
 }

@@ -1,4 +1,4 @@
-/** What steps and callers have left with an instance is read by. */
+/** The reads of outputs, checkpoints and effects of instances. */
 
 import { COLLECTED_BYTES_MAX } from '../../schema/blocks.js';
 import type { JsonValue } from '../../src/base/json.js';
@@ -8,27 +8,27 @@ import type { KeptOutput } from '../../src/core/progress.js';
 import type { StoredRow } from '../../src/db/table.js';
 import { columnOf, ofIds, type Queries } from '../runtime/queries.js';
 import type { BLOCK_OUTPUTS } from './output-tables.js';
-import { IS_REPORTED, IS_TOUCHED } from './tasks-as-they-stand.js';
+import { IS_REPORTED, IS_TOUCHED } from './task-tables.js';
 
-/** Which outputs of a run of a for_each are asked for. */
+/** Requested outputs of a run of a for_each. */
 export interface ItemsAsk {
   readonly instance: string;
-  /** How the iterations of its items begin, and at which place these count the items, from 1. */
+  /** The prefix of its items' iterations, and the place of the item in them, from 1. */
   readonly prefix: string;
   readonly depth: number;
   readonly blocks: readonly string[];
-  /** Null: the last output of each item, by whichever of the blocks; else the last of each of them. */
+  /** Null: the last output of each item, of any of the blocks; otherwise the last of each block. */
   readonly items: readonly number[] | null;
 }
 
 export interface ItemOutputRow
   extends StoredRow<typeof BLOCK_OUTPUTS, 'block_id' | 'iteration' | 'output' | 'output_ref'> {
   readonly item: number;
-  /** False: there is more than is collected, and no other row. */
+  /** False, in a single row: the outputs are larger than is collected. */
   readonly fits: boolean;
 }
 
-/** A row of `block_outputs` as it can be copied. */
+/** A row of `block_outputs` to copy. */
 export type StoredOutput = StoredRow<
   typeof BLOCK_OUTPUTS,
   'block_id' | 'iteration' | 'attempt' | 'try' | 'output' | 'output_ref' | 'output_size'
@@ -51,7 +51,7 @@ interface BlocksAsk {
   readonly blocks: Iterable<string>;
 }
 
-/** A row for each block that is asked for, as three columns. */
+/** A row for each requested block, as three columns. */
 function pairsOf(asks: readonly BlocksAsk[]): [number[], string[], string[]] {
   const pairs = asks.flatMap(({ instance, blocks }, at) =>
     [...blocks].map((block) => [at + 1, instance, block] as const),
@@ -59,7 +59,7 @@ function pairsOf(asks: readonly BlocksAsk[]): [number[], string[], string[]] {
   return [pairs.map(([n]) => n), pairs.map(([, id]) => id), pairs.map(([, , block]) => block)];
 }
 
-/** A row for each run of a for_each that is asked for. */
+/** A row for each requested run of a for_each. */
 function itemsOf(asks: readonly ItemsAsk[]): readonly unknown[] {
   return [
     asks.map((_, at) => at + 1),
@@ -71,10 +71,7 @@ function itemsOf(asks: readonly ItemsAsk[]): readonly unknown[] {
   ];
 }
 
-/**
- * Of the outputs of one block of one instance, for each pair that is asked for; `n` says by whom.
- * `lateral` keeps every pair a look-up by key, however many there are.
- */
+/** Rows for each pair of instance and block, for request `n`. `lateral` makes every pair a look-up by key. */
 function ofPairs(columns: string, rows: string): string {
   return (
     `select w.n, ${columns} from unnest($1::int[], $2::uuid[], $3::text[]) ` +
@@ -82,13 +79,13 @@ function ofPairs(columns: string, rows: string): string {
   );
 }
 
-/** Bytes of what may have as many characters as are collected. */
+/** In bytes, for the limit in characters. */
 const COLLECTED_TEXT_MAX = 6 * COLLECTED_BYTES_MAX;
 
-/** Which item the row is of; null where it is of none, such as what a person has said. */
+/** The item of the row; null when it has none, such as the answer of a person. */
 const ITEM_OF_ITERATION = "substring(split_part(b.iteration, '.', w.depth) from '^[0-9]+$')::int";
 
-/** What a for_each notes of its progress is smaller, and no output. */
+/** Notes of the progress of a for_each are smaller, and no outputs. */
 const NOTE_BYTES_MAX = 4_096;
 
 export const OUTPUT_SQL = {
@@ -104,8 +101,8 @@ export const OUTPUT_SQL = {
       "where instance_id = w.id and (output_ref is null or output_ref = '__error__') " +
       'order by block_id, created_at desc, id desc',
   ),
-  // Of each item of a for_each: the last output of all these blocks, or where items are named, of each of
-  // them. What is too large together to be collected is told by one row.
+  // For each item of a for_each: the last output of all these blocks, or if items are requested, of each block. A
+  // single row reports that they are together too large.
   itemOutputs:
     'select w.n, o.item, o.block_id, o.iteration, o.output, o.output_ref, o.fits ' +
     'from unnest($1::int[], $2::uuid[], $3::text[], $4::int[], $5::jsonb[], $6::jsonb[]) ' +
@@ -145,7 +142,7 @@ export const OUTPUT_SQL = {
     'o.stored',
     'select count(*) as stored from checkpoints where instance_id = w.id',
   ),
-  // What a worker that said nothing did with a task, or an answer that did not arrive, nobody knows.
+  // The effect of a silent worker, or of a request without an answer, is unknown.
   doubtfulEffect:
     "select t.id from worker_tasks t where t.instance_id = $1::uuid and t.state = 'failed' " +
     `and ${IS_TOUCHED} and not ${IS_REPORTED} and ` +
@@ -178,7 +175,7 @@ export function outputLoads(queries: Queries) {
       return new Map(kept.filter(([, { output }]) => !isProgressNote(output)));
     },
 
-    /** What items of for_each blocks have given, in the order in which it came. */
+    /** Outputs of the items of for_each blocks, oldest first. */
     itemOutputs(ask: ItemsAsk): Promise<ItemOutputRow[]> {
       return itemOutputs.read(ask);
     },
@@ -192,7 +189,7 @@ export function outputLoads(queries: Queries) {
       };
     },
 
-    /** The rows of these blocks, oldest first: of one instance, since they may be many and large. */
+    /** The rows of these blocks, oldest first. */
     outputRows(instance: string, blocks: readonly string[]): Promise<StoredOutput[]> {
       return sql.all('outputRows', [instance, blocks]);
     },
@@ -202,21 +199,18 @@ export function outputLoads(queries: Queries) {
       return new Set((await endedBlocks.read(instance)).map((row) => row.block_id));
     },
 
-    /** How many checkpoints an instance has. */
+    /** The number of checkpoints. */
     async checkpoints(instance: string): Promise<number> {
       return (await checkpoints.read(instance))[0]?.stored ?? 0;
     },
 
-    /** The id of the checkpoint that an instance saved last. */
     async newestCheckpoint(instance: string): Promise<string | undefined> {
       return (await sql.one<{ id: string }>('newestCheckpoint', [instance]))?.id;
     },
 
-    /** Whether it is unknown, and nobody has found out, what became of something it did outside. */
+    /** Whether the outcome of an effect is unknown and not resolved. */
     async hasDoubtfulEffect(instance: string): Promise<boolean> {
       return (await sql.one('doubtfulEffect', [instance])) !== undefined;
     },
   };
 }
-
-export type OutputLoads = ReturnType<typeof outputLoads>;

@@ -1,4 +1,4 @@
-/** What steps and callers leave with an instance. Pure. */
+/** The tables of what steps and callers store with an instance. Pure. */
 
 import { lined } from '../../src/db/lines.js';
 import { clear, drop, insert, mutations, set, special, update } from '../../src/db/mutation.js';
@@ -43,14 +43,13 @@ export const BLOCK_OUTPUTS = belonging(
   },
 );
 
-/** The names and types of all columns, as a list of columns of a record. */
 const RECEIPT = Object.keys(EFFECT_RECEIPTS.columns).map(
   (column) => `${column} ${columnType(EFFECT_RECEIPTS, column).base}`,
 );
 
 export const OUTPUT = mutations('output', {
   dropErrors: drop(BLOCK_OUTPUTS, 'instance_id', { output_ref: "'__error__'" }),
-  // A receipt outlives the output that it was stored with.
+  // A receipt outlives its output.
   dropBlocks: special(
     BLOCK_OUTPUTS,
     'barrier',
@@ -98,7 +97,7 @@ export const SIGNALS = belonging('signals', ['instance_id', 'seq'], {
 
 export const SIGNAL = mutations('signal', {
   insert: insert(SIGNALS),
-  // A kept one is taken.
+  // A kept signal is taken.
   update: update(SIGNALS, ['status', 'taken_at', 'taken_by']),
 });
 
@@ -122,7 +121,7 @@ export const APPROVALS = belonging('approvals', ['id'], {
 
 export const APPROVAL = mutations('approval', {
   insert: insert(APPROVALS),
-  // When its time is moved, or the instance goes over to another version.
+  // When its deadline moves, or the instance is migrated.
   update: update(APPROVALS, ['sequence_id', 'path', 'prompt', 'gate', 'deadline']),
   close: update(APPROVALS, ['outcome', 'closed_at', 'answer']),
 });
@@ -155,7 +154,7 @@ export const CHECKPOINTS = belonging('checkpoints', ['instance_id', 'id'], {
 
 export const CHECKPOINT = mutations('checkpoint', {
   insert: insert(CHECKPOINTS),
-  // All but the newest ones; `keep` is how many stay.
+  // All but the newest `keep`.
   prune: special(
     CHECKPOINTS,
     'barrier',

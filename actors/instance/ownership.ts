@@ -1,7 +1,6 @@
 /**
- * Ownership of one instance: the orders of its execution, and the fence that keeps it from being run
- * while it is not this engine's to run. An order is checked, carried out and committed together with
- * the execution's own mutations, as one unit.
+ * Ownership of one instance: the orders of its execution, and the fence that stops it while this engine does not own
+ * it. An order is checked, carried out and committed with the execution's own mutations as one unit.
  */
 
 import { conflict, type EngineError } from '../../src/base/errors.js';
@@ -9,19 +8,24 @@ import { isoTimeOrNull } from '../../src/base/time.js';
 import { conflictFor, migrationFinding } from '../../src/core/migration-findings.js';
 import type { Progress } from '../../src/core/progress.js';
 import type { Turn } from '../runtime/turn.js';
-import type { Action, Came, Sources } from './action.js';
 import { advance } from './advance.js';
 import { familyFindings } from './core/family.js';
 import { liveCheckpoint, placeSha256 } from './core/live-place.js';
 import { continuityIdOf } from './effects.js';
 import { dropEventWaits, renewEventWaits } from './event-waits.js';
-import { isSeenBy, type LiveInstance } from './live-instance.js';
-import type { InstanceMessage, MessageOf } from './messages.js';
+import {
+  type Action,
+  type Came,
+  isSeenBy,
+  type LiveInstance,
+  type Preparation,
+  type Sources,
+} from './live-instance.js';
+import type { InstanceMessage } from './messages.js';
 import { putCheckpoint } from './notes.js';
 import type { Expectations, Fence, OrderedChange, OrderView } from './orders.js';
 import { tellPeer } from './progress.js';
 import { setTimer } from './settling.js';
-import { resume } from './signals.js';
 import { taskHints } from './tasks.js';
 import {
   checkAtRest,
@@ -34,14 +38,9 @@ import {
   takeBack,
 } from './version-switch.js';
 
-type Ordered = MessageOf<'order'>;
-
 // ---------------------------------------------------------------- the fence
 
-/**
- * What reaches a fenced instance: reads; orders, which alone lift the fence; timers, which ask about
- * it; and grants, which it has no use for and gives back.
- */
+/** Messages that reach a fenced instance: reads; orders, which lift the fence; timers; and grants, which it returns. */
 const PASSES: ReadonlySet<InstanceMessage['kind']> = new Set<InstanceMessage['kind']>([
   'get',
   'tree',
@@ -63,18 +62,18 @@ const REASONS: Readonly<Record<Fence['reason'], string>> = {
 export function fenced(actor: LiveInstance, message: InstanceMessage): EngineError | undefined {
   const { id, fence } = actor.record;
   if (fence === null || PASSES.has(message.kind)) return undefined;
-  // Others are told that there is no such thing, as ever.
+  // Other tenants get the answer for an unknown id.
   if ('tenant' in message && !isSeenBy(actor, message.tenant)) return undefined;
   return conflict(`instance ${id} ${REASONS[fence.reason]}`);
 }
 
-/** A timer of a fenced instance: once the fence may be over, its execution is asked. */
+/** Once the fence may have ended, its execution is asked. */
 export function askAboutFence(actor: LiveInstance, turn: Turn): void {
   const { id, fence } = actor.record;
   if (fence?.until == null || Date.parse(fence.until) > actor.env.now()) return;
   const execution = continuityIdOf(actor.record);
   tellPeer(actor, turn, execution, { kind: 'continuity.ask', execution, instance: id });
-  // It asks again, should the word be lost.
+  // Ask again if the message is lost.
   setTimer(actor, turn, actor.env.now() + ASK_AGAIN_MS, false);
 }
 
@@ -82,12 +81,8 @@ const ASK_AGAIN_MS = 5_000;
 
 // ---------------------------------------------------------------- orders
 
-/** Rejects with 404 or 409 when the instance is not what was decided on. */
-export async function carryOut(
-  actor: LiveInstance,
-  sources: Sources,
-  { request, order }: Ordered,
-): Promise<Action> {
+/** Rejects with 404 or 409 when the instance has changed since the decision. */
+export const carryOut: Preparation<'order'> = async (actor, sources, { request, order }) => {
   const { expect, changes, mutations } = order;
   await check(actor, sources, expect);
   const found: { of: Foreseen } = { of: NOTHING_FORESEEN };
@@ -101,13 +96,13 @@ export async function carryOut(
     turn.reply(request, 200, JSON.stringify(viewOf(actor, found.of)));
     return last;
   };
-}
+};
 
 /** @throws EngineError 409: a parent and a child that wait for each other stay on one server */
-function checkKin({ record, plan }: LiveInstance): void {
+function checkFamily({ record, plan }: LiveInstance): void {
   const { id: instance, parent_instance_id: parent, snapshot } = record;
-  const kin = { instance, parent, execution: snapshot.execution };
-  const findings = familyFindings(kin, (node) => plan.nodes[node]!.id);
+  const family = { instance, parent, execution: snapshot.execution };
+  const findings = familyFindings(family, (node) => plan.nodes[node]!.id);
   if (findings.length > 0) throw conflictFor(findings);
 }
 
@@ -171,16 +166,16 @@ async function prepare(
         return before ?? 'touched';
       };
     case 'fence':
-      // Its outcome could not be taken in behind the fence.
+      // The outcome of a running step could not pass the fence.
       checkAtRest(actor);
-      if (change.fence.reason === 'transferring') checkKin(actor);
+      if (change.fence.reason === 'transferring') checkFamily(actor);
       return (turn, before) => fence(actor, turn, change.fence, before);
     case 'own':
       return (turn) => own(actor, turn, change.epoch);
     case 'capture':
       return (turn) => capture(actor, turn, change.checkpointId);
     case 'resume':
-      return (turn) => resume(actor, turn);
+      return (turn) => advance(actor, turn, { kind: 'resume' });
     case 'foresee':
       found.of = await foresee(actor, sources, change);
       return (_, before) => before;
@@ -192,29 +187,29 @@ async function prepare(
 }
 
 /**
- * One that has gone for good is paused, since that gives the slot of its concurrency key back, and so does one that
- * is paused and had kept it for a worker: nobody is heard behind the fence.
+ * An instance that has moved is paused, which releases the slot of its concurrency key; so is a paused one that kept
+ * its slot for a worker, whose report cannot pass the fence.
  */
 function fence(actor: LiveInstance, turn: Turn, fence: Fence, before: Came): Came {
   const { record } = actor;
   const { state, execution } = record.snapshot;
   const leaves = fence.reason === 'moved' && (state !== 'paused' || execution.r === 1);
-  // A task that nobody has had goes along as a step that is to be begun.
+  // An unclaimed task moves as a step that is to be started.
   if (fence.reason === 'transferring') takeBack(actor, turn);
   const came = leaves ? advance(actor, turn, { kind: 'pause' }) : before;
   if (fence.reason === 'moved') dropEventWaits(actor, turn);
   record.fence = fence;
   const until = fence.until === null ? null : Date.parse(fence.until);
   putOwnership(actor.record, turn);
-  // The one timer of a fenced instance: what it waits for itself has no time before `own`.
+  // The only timer of a fenced instance: its own waits have none before `own`.
   setTimer(actor, turn, until, false);
   if (came === undefined || came === 'touched') return 'touched';
   return { ...came, wakeAt: until, more: false };
 }
 
 /**
- * What the fence kept back is due again: its timers, its tasks for the queues, their heartbeats. A
- * step that was inside a process is begun again, as after a crash: nothing was at work behind it.
+ * Restores what the fence held back: timers, tasks in the queues, their heartbeats. Steps inside a process are started
+ * again, as after a crash.
  */
 function own(actor: LiveInstance, turn: Turn, epoch: number): Progress {
   const { record } = actor;
@@ -226,7 +221,7 @@ function own(actor: LiveInstance, turn: Turn, epoch: number): Progress {
   return advance(actor, turn, { kind: 'wake', recovered: true });
 }
 
-/** The live state in the form that migrations and capsules read. */
+/** Saves the live state for migrations and capsules. */
 function capture(actor: LiveInstance, turn: Turn, id: string): undefined {
   const { snapshot } = actor.record;
   const data = liveCheckpoint(actor.plan, snapshot, snapshot.runtime);

@@ -1,7 +1,6 @@
 /**
- * Turns what the evaluator did into the rows and effects of a commit unit: outputs, worker tasks,
- * in-process steps, withdrawals, snapshots, audit and log lines. The instance's own row follows
- * when the whole message is handled.
+ * Turns the progress of the evaluator into the rows and effects of a commit unit: outputs, worker tasks, in-process
+ * steps, withdrawals, snapshots, audit and log lines. The instance's own row follows in `settling.ts`.
  */
 
 import { type InstanceState, rankOf } from '../../schema/states.js';
@@ -42,12 +41,11 @@ import {
   type AttemptEvent,
   endRow,
   historyOf,
+  isDerived,
   isOpen,
-  isTold,
   newTask,
   openTaskColumns,
   shorten,
-  taskRow,
   type WorkerTaskRecord,
 } from './worker-task.js';
 
@@ -81,7 +79,7 @@ export function recordProgress(actor: LiveInstance, turn: Turn, progress: Progre
   }
 }
 
-/** @param effect of the try that gave it, if it acted outside: the row is its receipt, too */
+/** @param effect of the try, if it acted outside: the row is also its receipt */
 function putOutput(
   actor: LiveInstance,
   turn: Turn,
@@ -90,7 +88,7 @@ function putOutput(
 ): void {
   const id = effect?.id ?? nextId(actor);
   const text = textOfJson(output.output);
-  // The place of the step's own row is left to that, however often its gate is answered.
+  // A note of a gate does not take the key of the step's own row.
   const isNote = output.outputRef === GATE_REF;
   const iteration = isNote ? `${output.iteration}${NOTE_MARK}${id}` : output.iteration;
   if (!isNote && actor.record.snapshot.outputs.has(output.blockId)) {
@@ -115,14 +113,12 @@ function putOutput(
   );
 }
 
-/** The task's row and the hint to its queue: the row is found again through `open_tasks`. */
 function openTask(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
   const previous = actor.tasks.lastOf(dispatch);
   const task = newTask(nextId(actor), actor.record, dispatch, previous, actor.env.now());
   actor.tasks.set(task.id, task);
-  const ownership_epoch = actor.record.ownership_epoch || null;
-  // The row is the receipt of what the worker does, too.
-  turn.put(TASK.insert, task.id, taskRow(task, ownership_epoch));
+  // The row is also the receipt of the worker's effect.
+  turn.put(TASK.insert, task.id, rowOf(TASK.insert, task));
   turn.put(OPEN_TASK.insert, task.id, openTaskColumns(task));
   turn.effects.push({ kind: 'task.opened', instance: actor.record.id, task: task.id });
   turn.effects.push(queueHint(actor, task));
@@ -133,7 +129,7 @@ export function isOffered({ record }: LiveInstance, { state }: WorkerTaskRecord)
   return state === 'pending' && offersTasks(record);
 }
 
-/** The task's queue is told that it is offered, or that it is not any more. */
+/** Notifies the queue whether the task is offered. */
 export function queueHint(actor: LiveInstance, task: WorkerTaskRecord): Effect {
   const { env, record } = actor;
   const { id, handler_name: handler, tenant_id: tenant } = task;
@@ -153,12 +149,12 @@ export function queueHint(actor: LiveInstance, task: WorkerTaskRecord): Effect {
   return { kind: 'peer', shard: shardOf(routeOfName(handler), env.shards), message };
 }
 
-/** Tells the actor with this id, when the unit is durable. */
+/** Sends the message to the actor with this id when the unit is durable. */
 export function tellPeer(actor: LiveInstance, turn: Turn, id: string, message: PeerMessage): void {
   turn.effects.push({ kind: 'peer', shard: shardOf(routeOf(id), actor.env.shards), message });
 }
 
-/** Asks before a try that is limited; `limits.ts` has what becomes of the answer. */
+/** Requests a grant for a limited try; `limits.ts` receives the answer. */
 function askRate(actor: LiveInstance, turn: Turn, request: RateRequest): void {
   const { node, iteration, attempt, key } = request;
   const limit = rateLimitId(actor.record.tenant_id, key);
@@ -166,7 +162,7 @@ function askRate(actor: LiveInstance, turn: Turn, request: RateRequest): void {
   tellPeer(actor, turn, limit, { kind: 'rate.asked', limit, ...asker });
 }
 
-/** What became of signals that were kept. */
+/** The outcome of kept signals. */
 export function putTaken(actor: LiveInstance, turn: Turn, taken: readonly TakenSignal[]): void {
   const { id } = actor.record;
   const taken_at = isoTime(actor.env.now());
@@ -200,7 +196,7 @@ function perform(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
   });
 }
 
-/** A step that is cut off: its handler is aborted, its task is neither offered nor listed again. */
+/** Aborts the handler of a step that is cut off, or withdraws its task. */
 function withdraw(
   actor: LiveInstance,
   turn: Turn,
@@ -214,6 +210,17 @@ function withdraw(
   }
   const task = actor.tasks.lastOf(withdrawal);
   if (task === undefined || !isOpen(task)) return;
+  withdrawTask(actor, turn, task, reason, isDispatchedAgain);
+}
+
+/** Ends a task without a result, though its step may be dispatched again. */
+export function withdrawTask(
+  actor: LiveInstance,
+  turn: Turn,
+  task: WorkerTaskRecord,
+  reason: Withdrawal['reason'],
+  isDispatchedAgain: boolean,
+): void {
   const isCancelled = reason === 'cancelled';
   task.state = 'failed';
   task.withdrawn = isCancelled || isDispatchedAgain;
@@ -225,22 +232,7 @@ function withdraw(
   closeTask(actor, turn, task);
 }
 
-/** Nobody is to do it any more, though its step may be dispatched again. */
-export function withdrawTask(
-  actor: LiveInstance,
-  turn: Turn,
-  task: WorkerTaskRecord | undefined,
-): void {
-  if (task === undefined) return;
-  task.state = 'failed';
-  task.withdrawn = true;
-  task.completed_at = isoTime(actor.env.now());
-  task.error_message = 'cancelled';
-  task.error_retryable = false;
-  note(actor, task, 'cancelled');
-  closeTask(actor, turn, task);
-}
-/** What the task says of it. */
+/** The error message of the task. */
 const WITHDRAWN: Readonly<Record<Withdrawal['reason'], (task: WorkerTaskRecord) => string>> = {
   cancelled: () => 'cancelled',
   timed_out: ({ timeout_ms }) => `timed out after ${timeout_ms} ms`,
@@ -248,25 +240,28 @@ const WITHDRAWN: Readonly<Record<Withdrawal['reason'], (task: WorkerTaskRecord) 
   deadline: () => 'the deadline of the step has passed',
 };
 
-/** Whether another try of the block follows: the present task is then listed no more. */
+/** Whether another try of the block follows: the present task is then no longer listed. */
 export function isRetried(progress: Progress, block: string): boolean {
   return progress.audit.some(
     ({ eventType, blockId }) => eventType === 'step_retried' && blockId === block,
   );
 }
 
-/** Writes a task that ended, and takes it out of the open ones. */
 export function closeTask(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
   turn.put(TASK.end, task.id, endRow(task));
   turn.effects.push(queueHint(actor, task));
   actor.tasks.ended(task.id);
 }
 
-/** Behind a note on a task whose claim stays as it is. */
+/** After a note on a task whose claim does not change. */
 export function putHistory(turn: Turn, task: WorkerTaskRecord): void {
   const { id, history, checkpoint_seq } = task;
-  if (isOpen(task)) turn.put(OPEN_TASK.history, id, { task_id: id, history });
-  else turn.put(TASK.note, id, { id, checkpoint_seq, history });
+  if (isOpen(task)) {
+    turn.put(OPEN_TASK.history, id, `{"task_id":"${id}","history":${history}}`);
+    return;
+  }
+  const row = `{"id":"${id}","checkpoint_seq":${checkpoint_seq},"history":${history}}`;
+  turn.put(TASK.note, id, row);
 }
 
 function putSnapshots(actor: LiveInstance, turn: Turn, progress: Progress): void {
@@ -280,7 +275,7 @@ function putSnapshots(actor: LiveInstance, turn: Turn, progress: Progress): void
   }
 }
 
-/** A move that is made without the evaluator, and is to be made next. */
+/** Call it before a transition without the evaluator. */
 export function putTransition(actor: LiveInstance, turn: Turn, toState: InstanceState): void {
   const fromState = actor.record.snapshot.state;
   putAudit(actor, turn, [{ eventType: 'state_transition', fromState, toState }]);
@@ -291,16 +286,13 @@ export function putAudit(actor: LiveInstance, turn: Turn, events: readonly Audit
   if (events.length === 0) return;
   const { record } = actor;
   turn.effects.push({ kind: 'audited', tenant: record.tenant_id });
-  if (actor.creationAudit !== undefined) {
-    for (const event of events) {
-      actor.creationAudit +=
-        (actor.creationAudit === '' ? '' : ',') + entryText(nextId(actor), event);
-    }
-    return;
-  }
-  let entries = '';
+  let entries = actor.creationAudit ?? '';
   for (const event of events) {
     entries += (entries === '' ? '' : ',') + entryText(nextId(actor), event);
+  }
+  if (actor.creationAudit !== undefined) {
+    actor.creationAudit = entries;
+    return;
   }
   record.audit_count += 1;
   turn.put(
@@ -316,7 +308,7 @@ export function putAudit(actor: LiveInstance, turn: Turn, events: readonly Audit
   );
 }
 
-/** As text: every instance that is created has some, of which most are moves from state to state. */
+/** As text, since every creation has some entries. */
 function entryText(id: string, event: AuditEvent): string {
   const { eventType, fromState, toState, blockId, details, failure } = event;
   return (
@@ -329,17 +321,17 @@ function entryText(id: string, event: AuditEvent): string {
   );
 }
 
-/** Adds an entry to the history of a task, of which LIMITS.taskHistoryMax are kept (see shorten). */
+/** Adds an entry to the history of a task, which keeps LIMITS.taskHistoryMax of them. */
 export function note(
   actor: LiveInstance,
   task: WorkerTaskRecord,
   event: AttemptEvent,
   entry: { epoch?: number; worker?: string; reason?: string } = {},
 ): void {
-  if (isTold(task, event)) return;
-  if (task.history.length === 0) task.history = historyOf(task);
+  if (isDerived(task, event)) return;
+  const history = historyOf(task);
   const worker = entry.worker ?? task.worker_id;
-  task.history.push({
+  history.push({
     id: nextId(actor),
     task_id: task.id,
     claim_epoch: entry.epoch ?? task.claim_epoch,
@@ -348,5 +340,6 @@ export function note(
     ...(entry.reason === undefined ? {} : { reason: entry.reason }),
     created_at: isoTime(actor.env.now()),
   });
-  if (task.history.length > LIMITS.taskHistoryMax) shorten(task.history);
+  if (history.length > LIMITS.taskHistoryMax) shorten(history);
+  task.history = JSON.stringify(history);
 }

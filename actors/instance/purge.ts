@@ -1,14 +1,14 @@
 /**
- * Instances that ended long ago, or whose sequence was deleted, on their way out of the tables: one
- * unit for some of them. They are held meanwhile, so that nobody changes what is being deleted; whether
- * they are still what was found is read again while they are held.
+ * Deletes instances that ended long ago, or whose sequence was deleted: some of them in one unit. They are held
+ * meanwhile, so that nothing changes them, and are read again to check that they still are to be deleted.
  */
 
 import { DATABASE_AWAY } from '../../src/base/errors.js';
-import type { Logger } from '../../src/base/log.js';
 import type { UnixMs } from '../../src/base/time.js';
+import type { Kernel } from '../runtime/kernel.js';
 import type { Service } from '../runtime/service.js';
-import { type Effect, Turn } from '../runtime/turn.js';
+import { Turn } from '../runtime/turn.js';
+import type { Instances } from './instances.js';
 import type { InstanceLoads } from './loads.js';
 import { INSTANCE } from './tables.js';
 
@@ -19,38 +19,30 @@ export interface PurgeRequest {
   readonly before: UnixMs | null;
 }
 
-/** How many of them were removed. */
 export interface PurgeReply {
   readonly removed: number;
 }
 
-export interface PurgeDeps {
+interface PurgeDeps extends Pick<Kernel<InstanceLoads>, 'loader' | 'log' | 'release' | 'schedule'> {
   readonly service: Service;
-  readonly release: (effects: readonly Effect[]) => void;
-  readonly loader: InstanceLoads;
-  readonly log: Logger;
-  readonly schedule: (work: () => void) => void;
-  /** Lets nothing happen to the instance; false when something is about to. */
-  readonly hold: (instance: string) => boolean;
-  /** Ends the holding: its rows are gone, or it goes on. */
-  readonly letGo: (instance: string, isGone: boolean) => void;
+  readonly instances: Pick<Instances, 'hold' | 'letGo'>;
 }
 
 export function purge(deps: PurgeDeps, request: number, { ids, before }: PurgeRequest): void {
-  const { loader, schedule, release } = deps;
-  const held = ids.filter(deps.hold);
+  const { loader, schedule, release, instances } = deps;
+  const held = ids.filter((id) => instances.hold(id));
   const found =
     before === null ? loader.orphanedInstances(held) : loader.endedInstances(held, before);
   found.then(
     (doomed) =>
       schedule(() => {
         const isDoomed = new Set(doomed);
-        for (const id of held) if (!isDoomed.has(id)) deps.letGo(id, false);
+        for (const id of held) if (!isDoomed.has(id)) instances.letGo(id, false);
         remove(deps, request, doomed, before !== null);
       }),
     () =>
       schedule(() => {
-        for (const id of held) deps.letGo(id, false);
+        for (const id of held) instances.letGo(id, false);
         release([{ kind: 'error', request, error: DATABASE_AWAY }]);
       }),
   );
@@ -71,12 +63,12 @@ function remove(
   }
   for (const id of doomed) turn.put(INSTANCE.delete, id, { id });
   if (isRetention) turn.count('engine_retention_removed_total', doomed.length);
-  // The effects leave first: whoever is let go may ask for rows that are gone.
+  // The reply is released first: messages that waited may need rows that are deleted now.
   deps.service.commitNow(turn, {
     key: `purge:${request}`,
     settled: (error, { outcome }) => {
       if (error !== undefined) deps.log.warn({ outcome }, 'instances could not be removed');
-      for (const id of doomed) deps.letGo(id, error === undefined);
+      for (const id of doomed) deps.instances.letGo(id, error === undefined);
     },
   });
 }

@@ -1,8 +1,7 @@
 /**
- * The sections of a creation as the caller wrote them. They are parsed for whoever looks into them, and
- * written to the row as they came: making the same text once more is a tenth of what a creation costs. Bodies
- * that are not compact are left alone: what is stored is as large as its value, whatever space a caller puts
- * between.
+ * The sections of a creation as the caller wrote them, which are written to the row as they are: serializing them again
+ * is a tenth of the cost of a creation. Bodies with white space are serialized, so that the row is as large as the
+ * value.
  */
 
 import { JsonReader } from '../../src/base/json-members.js';
@@ -14,12 +13,12 @@ export interface RawSections {
   metadata: string | undefined;
 }
 
-/** @param text the body of a creation, which was parsed; undefined where it has to be written anew */
+/** @param text the parsed body of a creation. @returns undefined when it has to be serialized */
 export function rawSections(text: string): RawSections | undefined {
   return creationTexts(new JsonReader(text));
 }
 
-/** @param text the body of a batch; one entry for each item, or none at all */
+/** @param text the parsed body of a batch. @returns an entry for each item, or none at all */
 export function rawSectionsOfItems(text: string): readonly RawSections[] {
   const reader = new JsonReader(text);
   let all: RawSections[] = [];
@@ -37,7 +36,7 @@ export function rawSectionsOfItems(text: string): readonly RawSections[] {
   return isRead && reader.isCompact ? all : [];
 }
 
-/** No white space came before the value, and the name has no escapes: with one it may be any name. */
+/** No white space before the value, and no escapes in the name, which may stand for any name. */
 function isPlain(reader: JsonReader, name: string): boolean {
   return reader.isCompact && !name.includes('\\');
 }

@@ -1,6 +1,4 @@
-/**
- * An instance in its three forms: what its actor holds, its row, and its wire record. Pure.
- */
+/** An instance in memory, and its rows. Pure. */
 
 import type { Block } from '../../schema/blocks.js';
 import { toUnixMs } from '../../schema/common.js';
@@ -10,7 +8,6 @@ import { PRIORITIES, priorityRank } from '../../schema/states.js';
 import { type JsonObject, type JsonValue, textOfJson } from '../../src/base/json.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/base/time.js';
 import { type CreationBody, idempotencyKeyOf } from '../../src/core/creation-key.js';
-import { cancellingIn, shownRuntime } from '../../src/core/instance-state.js';
 import type { Snapshot } from '../../src/core/progress.js';
 import { objectOf, rowOf } from '../../src/db/lines.js';
 import { stamped, targetOf } from '../release/attribution.js';
@@ -21,21 +18,21 @@ import type { Fence } from './orders.js';
 import type { RawSections } from './raw-sections.js';
 import { INSTANCE } from './tables.js';
 
-/** Columns that the evaluator sees and changes, in its form. */
+/** Columns that are part of the evaluator's snapshot. */
 type Evaluated = keyof Pick<
   InstanceRow,
   'state' | 'next_fire_at' | 'timezone' | 'data' | 'config' | 'runtime' | 'execution' | 'timeout'
 >;
 
-/** What columns of JSON hold; everything else is as the row is read. */
+/** JSON columns, which are parsed; the others are as the row is read. */
 interface Values {
   metadata: JsonObject;
   context_audit: JsonValue[];
-  /** Why it must not be run here; null: it may. */
+  /** Why it must not run here. */
   fence: Fence | null;
-  /** Blocks of this instance alone, which run after those of its sequence. */
+  /** Blocks of this instance alone, after those of its sequence. */
   injected: readonly Block[];
-  /** In the execution that it was enrolled in or imported with; 0: it has a scope of its own. */
+  /** In its execution; 0: it has none. */
   ownership_epoch: number;
 }
 
@@ -46,32 +43,32 @@ export type InstanceRecord = {
     : InstanceRow[K];
 } & {
   readonly snapshot: Snapshot;
-  /** Until its row is made: what its creator wrote, of the values that are still those of the body. */
-  given?: Given | undefined;
+  /** Until its row is inserted: the request, for sections that are still those of its body. */
+  raw?: RawRequest | undefined;
 };
 
-interface Given {
+interface RawRequest {
   readonly texts: RawSections;
   readonly body: CreationBody;
 }
 
-/** An instance that is to be created, as its creator asked for it. */
+/** The request of an instance. */
 export interface NewInstance {
   readonly id: string;
   readonly body: CreationBody;
-  /** Where the name leads that it was asked by, decided in the turn that makes its unit. */
+  /** The id of the sequence that was requested by name, as of the turn that makes its unit. */
   readonly named?: NamedId;
-  /** Where a release has it go instead, decided in that turn, too. */
+  /** The sequence that a release chose instead, as of that turn. */
   readonly route?: Route | undefined;
-  /** Of the request that creates it; absent: it is in no trace. */
+  /** Of the request. */
   readonly traceparent?: string | undefined;
-  /** The sections of the body as they came; absent: they are written anew. */
+  /** The sections of the body as text; absent: they are written anew. */
   readonly texts?: RawSections | undefined;
-  /** The instance that starts it as its child; absent: it stands for itself. */
+  /** The instance that starts it as its child. */
   readonly parent?: string | undefined;
 }
 
-/** The name that the sequence is asked for by; undefined when it is by its id. */
+/** The name of the sequence; undefined when the request has its id. */
 export function nameIn(
   body: Pick<CreationBody, 'tenant_id' | 'namespace' | 'sequence' | 'version'>,
 ): SequenceName | undefined {
@@ -117,7 +114,7 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
     audit_count: 0,
     injected: [],
     context_audit: [],
-    given: texts && { texts, body },
+    raw: texts && { texts, body },
     snapshot: {
       id,
       timezone: body.timezone ?? 'UTC',
@@ -165,7 +162,7 @@ export function recordOfRow(row: InstanceRow): InstanceRecord {
   };
 }
 
-/** The sections of a context that the row carries. They are replaced as a whole, never changed in place. */
+/** The stored sections of a context, which are replaced as a whole, never changed in place. */
 export interface Sections {
   readonly data: JsonObject;
   readonly config: JsonObject;
@@ -177,23 +174,23 @@ export function sectionsOf({ snapshot, context_audit: audit }: InstanceRecord): 
 }
 
 /**
- * The row of `instance.update`: the columns that change without the context. Rows are put together
- * as text, piece by piece: it costs a third of what an object and JSON.stringify do, on the hot path.
+ * The row of `instance.update`, without the context. Rows on the hot path are put together as text: that costs a
+ * third of an object and JSON.stringify.
  */
 export function changingRow(record: InstanceRecord): string {
   return `{${changingPairs(record)}}`;
 }
 
-/** The row of `instance.change`: with `context.data`, which is written only when it changed. */
+/** The row of `instance.change`, with `context.data`. */
 export function changedRow(record: InstanceRecord): string {
   return `{${changingPairs(record)},"data":${textOfJson(record.snapshot.data)}}`;
 }
 
 /**
- * The row of `instance.insert`, all columns: as the text of a line, unless a text of it makes it an object.
+ * The row of `instance.insert`, a line if possible.
  *
  * @param creationAudit JSON of the audit entries of the unit that inserts it, with commas
- * @param schedule whose run it is
+ * @param schedule the id of the cron schedule that started it
  */
 export function wholeLine(
   record: InstanceRecord,
@@ -203,13 +200,13 @@ export function wholeLine(
   return rowOf(INSTANCE.insert, wholeCells(record, creationAudit, schedule));
 }
 
-/** The same as an object of JSON: for the kinds whose rows are never lines. */
+/** The same as a JSON object, for mutations without lines. */
 export function wholeRow(record: InstanceRecord): string {
   return objectOf(INSTANCE.insert, wholeCells(record, '', null));
 }
 
 function wholeCells(record: InstanceRecord, creationAudit: string, schedule: string | null) {
-  const { snapshot, context_audit: audit } = record;
+  const { snapshot, context_audit: audit, raw } = record;
   const failure = failureOf(record);
   return {
     id: record.id,
@@ -220,9 +217,9 @@ function wholeCells(record: InstanceRecord, creationAudit: string, schedule: str
     next_fire_at: isoTimeOrNull(snapshot.nextFireAt),
     priority: record.priority,
     timezone: snapshot.timezone,
-    metadata: metadataText(record),
-    data: dataText(record),
-    config: configText(record),
+    metadata: sectionText(record.metadata, raw?.body.metadata, raw?.texts.metadata),
+    data: sectionText(snapshot.data, raw?.body.context?.data, raw?.texts.data),
+    config: sectionText(snapshot.config, raw?.body.context?.config, raw?.texts.config),
     context_audit: audit.length === 0 ? '[]' : JSON.stringify(audit),
     runtime: objectText(snapshot.runtime),
     execution: JSON.stringify(snapshot.execution),
@@ -256,23 +253,13 @@ function changingPairs(record: InstanceRecord): string {
   );
 }
 
-function dataText({ snapshot: { data }, given }: InstanceRecord): string {
-  const isGiven = data === given?.body.context?.data;
-  return (isGiven ? given?.texts.data : undefined) ?? objectText(data);
+/** @param raw the section of the request, and its text */
+function sectionText(section: JsonObject, raw: unknown, text: string | undefined): string {
+  return (section === raw ? text : undefined) ?? objectText(section);
 }
 
-function configText({ snapshot: { config }, given }: InstanceRecord): string {
-  const isGiven = config === given?.body.context?.config;
-  return (isGiven ? given?.texts.config : undefined) ?? objectText(config);
-}
-
-function metadataText({ metadata, given }: InstanceRecord): string {
-  const isGiven = metadata === given?.body.metadata;
-  return (isGiven ? given?.texts.metadata : undefined) ?? objectText(metadata);
-}
-
-/** A call of JSON.stringify costs more than it takes to see that there is nothing to write. */
-function objectText(object: JsonObject): string {
+/** A call of JSON.stringify costs more than the check for an empty object. */
+export function objectText(object: JsonObject): string {
   for (const _ in object) return JSON.stringify(object);
   return '{}';
 }
@@ -287,55 +274,16 @@ export function priorityLabel(rank: number): string {
   return word.charAt(0).toUpperCase() + word.slice(1);
 }
 
-/** The `context` section of a record, and the answer of PATCH context. */
-export function contextOf(record: InstanceRecord): JsonObject {
-  return {
-    data: record.snapshot.data,
-    config: record.snapshot.config,
-    audit: record.context_audit,
-    runtime: shownRuntime(record.snapshot.runtime),
-  };
-}
-
 /**
- * Why it is failed; null when it is not, or failed under an engine that did not note why. One that was
- * paused since is failed still: it goes on by a retry.
+ * Null when it is not failed, or failed before failures were recorded. A failed instance that was paused since is
+ * still failed: it continues by a retry.
  */
 export function failureOf({ snapshot: { state, execution } }: InstanceRecord): Failure | null {
   const isFailed = state === 'failed' || (state === 'paused' && execution.f === 1);
   return isFailed ? (execution.y ?? null) : null;
 }
 
-/** The wire record (schema `TaskInstance`); fields that are not set are left out. */
-export function wireInstance(record: InstanceRecord): object {
-  const { snapshot } = record;
-  return {
-    id: record.id,
-    sequence_id: record.sequence_id,
-    tenant_id: record.tenant_id,
-    namespace: record.namespace,
-    state: snapshot.state,
-    next_fire_at: isoTimeOrNull(snapshot.nextFireAt),
-    priority: priorityLabel(record.priority),
-    timezone: snapshot.timezone,
-    metadata: record.metadata,
-    context: contextOf(record),
-    concurrency_key: record.concurrency_key ?? undefined,
-    max_concurrency: record.max_concurrency ?? undefined,
-    idempotency_key: record.idempotency_key ?? undefined,
-    parent_instance_id: record.parent_instance_id ?? undefined,
-    timeout: snapshot.timeoutMs ?? undefined,
-    failure: failureOf(record),
-    cancelling: cancellingIn(snapshot.runtime),
-    created_at: record.created_at,
-    updated_at: record.updated_at,
-  };
-}
-
-/**
- * What the instance has to do with its key: a slot is held while it is running or waiting, and where it is
- * neither, for as long as `limits.ts` lets it keep it.
- */
+/** A slot of its concurrency key is held while it is running or waiting, or kept as in `limits.ts`. */
 export type PermitStatus = 'none' | 'wanted' | 'held';
 
 /** Both fields are needed: a key without a limit limits nothing. */
@@ -350,10 +298,7 @@ export function permitStatus(record: InstanceRecord): PermitStatus {
   return state === 'running' || state === 'waiting' || execution.r === 1 ? 'held' : 'none';
 }
 
-/**
- * Whether workers may begin what waits for them: not of an instance that is paused, that is put off to a time, or
- * that has no slot of its concurrency key.
- */
+/** Whether workers may claim its tasks: not while it is paused, postponed, or without a slot of its concurrency key. */
 export function offersTasks(record: InstanceRecord): boolean {
   const { state, execution } = record.snapshot;
   if (state === 'paused' || execution.h !== undefined) return false;

@@ -1,23 +1,26 @@
-/** From the rows of an instance to its actor. */
+/** Builds the state of an instance from its rows. */
 
 import assert from 'node:assert/strict';
 import { notFound } from '../../src/base/errors.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { Plans } from '../catalog/plans.js';
-import type { Sources } from './action.js';
 import { nodeOfTask } from './edits.js';
 import { storedWaits } from './event-waits.js';
 import { knownGates } from './gate-rows.js';
 import { keptOutputs } from './kept-outputs.js';
-import { type InstanceEnv, type LiveInstance, liveInstance } from './live-instance.js';
-import type { LoadedInstance } from './loads.js';
+import {
+  type InstanceEnv,
+  type LiveInstance,
+  liveInstance,
+  type Sources,
+} from './live-instance.js';
+import type { LoadedInstance, WorkerTaskRow } from './loads.js';
 import { type InstanceRecord, recordOfRow } from './record.js';
 import { keptSignal } from './signals.js';
-import { taskOfRow } from './worker-task.js';
 
 /**
- * Undefined when its sequence is gone; rejects when the database cannot be asked. At once for those, nearly
- * all, whose plan is at hand and reads no outputs: of a burst of them promises would cost as much as the rest.
+ * Undefined when its sequence was deleted; rejects when the rows cannot be read. Synchronous for nearly all instances,
+ * whose plan is cached and reads no outputs: in a burst, promises would cost as much as the rest.
  */
 export function restoreActor(
   env: InstanceEnv,
@@ -41,7 +44,7 @@ export function restoreActor(
   })();
 }
 
-/** The same of rows that were only just inserted: an instance in its first state, with a timer. */
+/** The same for an instance that was just inserted in its first state, with a timer. */
 export function firstActor(env: InstanceEnv, record: InstanceRecord, plan: Plan): LiveInstance {
   const actor = liveInstance(record, plan, env);
   const { nextFireAt, execution } = record.snapshot;
@@ -61,9 +64,7 @@ function actorOf(
   loaded: LoadedInstance,
 ): LiveInstance {
   const actor = liveInstance(record, plan, env);
-  for (const row of loaded.tasks) {
-    actor.tasks.set(row.id, taskOfRow(row, nodeOfTask(actor, row)));
-  }
+  for (const row of loaded.tasks) keepTask(actor, row);
   if (plan.hasGates) actor.gates = knownGates(plan, record.snapshot.execution);
   actor.timer = loaded.timer;
   for (const [wait, key] of storedWaits(record)) actor.eventWaits.set(wait, key);
@@ -76,21 +77,23 @@ async function planOf(plans: Plans, record: InstanceRecord): Promise<Plan | unde
   assert.fail(`instance ${record.id} does not compile: ${compiled.message}`);
 }
 
-/**
- * A task that ended long ago, which its actor does not keep: a call about it is refused by what its
- * row says, and noted in its history.
- */
+/** Loads a task that ended long ago: a call about it is refused by its row, and noted in its history. */
 export async function recallTask(
   actor: LiveInstance,
   { rows }: Sources,
-  { task }: { readonly task: string },
+  task: string,
 ): Promise<undefined> {
   const row = await rows.task(task);
   if (row?.instance_id !== actor.record.id) throw notFound(`worker task ${task}`);
-  actor.tasks.set(task, taskOfRow(row, nodeOfTask(actor, row)));
+  keepTask(actor, row);
 }
 
-/** The JSON text that the actor holds. */
+/** Indexes of blocks change with the plan of an instance. */
+function keepTask(actor: LiveInstance, row: WorkerTaskRow): void {
+  actor.tasks.set(row.id, { ...row, node: nodeOfTask(actor, row) });
+}
+
+/** Characters of the JSON that the actor holds. */
 export function textOf({ row }: LoadedInstance): number {
   const { data, config, metadata, execution, injected } = row;
   const texts = [data, config, metadata, execution, injected ?? ''];

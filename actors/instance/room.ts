@@ -1,22 +1,24 @@
-/** Instances: their actors, how they are made and told, and what is done with many of them. */
+/** Instances: their actors, creations and messages, and operations on many of them. */
 
+import { LineLimit } from '../../src/base/log.js';
+import type { NamedCounterName } from '../../src/metrics/catalog.js';
+import { OTHER } from '../../src/metrics/meter.js';
+import type { Plans } from '../catalog/plans.js';
 import type { CatalogRoom } from '../catalog/room.js';
 import type { ReleaseRoom } from '../release/room.js';
 import type { Kernel } from '../runtime/kernel.js';
+import type { Effects } from '../runtime/room.js';
 import { Service } from '../runtime/service.js';
 import { ChangeGroups } from './change-many.js';
-import { ChildPlaces } from './child-places.js';
-import { ClaimWatch } from './claim-watch.js';
-import { counting } from './counting.js';
+import { checkCreation, placed } from './creation.js';
 import { Creations } from './creations.js';
 import { FamilyMessages } from './family-messages.js';
 import { Instances, type InstancesDeps } from './instances.js';
 import type { InstanceEnv } from './live-instance.js';
 import type { InstanceLoads } from './loads.js';
-import { instanceOperations } from './operations.js';
-import { peerMessages } from './peer-messages.js';
+import { instanceOperations, peerMessages } from './operations.js';
 import { type PurgeRequest, purge } from './purge.js';
-import { TaskIndex } from './task-index.js';
+import { claimWatch, TaskIndex } from './task-index.js';
 
 export interface InstanceNeeds
   extends Pick<InstanceEnv, 'stamp' | 'webhookTargets' | 'versions'>,
@@ -25,68 +27,73 @@ export interface InstanceNeeds
     Pick<ReleaseRoom, 'routing'> {}
 
 export function openInstances(kernel: Kernel<InstanceLoads>, needs: InstanceNeeds) {
-  const { loader, schedule, release, internalRequests, settings, reachability, clock } = kernel;
-  const { plans, names, routing, stamp, webhookTargets, versions, changed, taskDecided } = needs;
-  const { maxContextBytes, maxOutputBytes } = settings;
-  const turnedAway = () => reachability.turnedAway();
-  const tasks = new TaskIndex(loader, schedule, turnedAway);
+  const { release, internalRequests, reachability, clock } = kernel;
+  const { plans } = needs;
+  const tasks = new TaskIndex(kernel);
   const changes = new ChangeGroups(release);
-  const places = new ChildPlaces({ ...kernel, maxContextBytes, plans, names, routing });
   const env: InstanceEnv = {
-    ...settings,
+    ...kernel.settings,
     now: kernel.now,
-    stamp,
     random: kernel.random,
     ids: kernel.ids,
-    webhookTargets,
+    stamp: needs.stamp,
+    webhookTargets: needs.webhookTargets,
     readySince: (tenant) => reachability.since(tenant),
     outageEnd: () => reachability.outageEnd,
-    placeChild: (asked, found) => places.place(asked, found),
+    placeChild: (requested, found) => {
+      const place = placed(needs, requested, found);
+      if (place !== undefined) checkCreation({ plans, env }, place, '');
+      return place?.instance;
+    },
     monotonic: () => clock.monotonic(),
     measures: kernel.measures,
-    versions,
+    versions: needs.versions,
   };
   const instances: Instances = new Instances({
     ...kernel,
+    ...needs,
     env,
-    plans,
-    turnedAway,
-    taskDecided,
     createAgain: ({ request, instance }) => creations.again(request, instance),
-    changed,
   });
-  const creations = new Creations({
-    ...kernel,
-    env,
-    maxContextBytes,
-    plans,
-    names,
-    routing,
-    instances,
-  });
-  const kin = new FamilyMessages({
-    ...kernel,
-    maxOutputBytes,
-    read: (child, name) => places.read(child, name),
-    tell: (instance, message) => instances.tell(instance, message),
-  });
+  const creations = new Creations({ ...kernel, ...needs, env, instances });
+  const family = new FamilyMessages({ ...kernel, ...needs, instances });
   const service = new Service('purge', kernel);
-  const hold = (id: string) => instances.hold(id);
-  const letGo = (id: string, isGone: boolean) => instances.letGo(id, isGone);
-  const operations = instanceOperations({
-    instances,
-    creations,
-    tasks,
-    changes,
-    release,
-    purge: (request: number, asked: PurgeRequest) =>
-      purge({ ...kernel, service, hold, letGo }, request, asked),
-  });
-  const told = peerMessages({ instances, tasks, internalRequests, release });
-  const claims = new ClaimWatch({ ...kernel, instances });
-  const counts = counting({ ...kernel, plans });
-  const parts = [instances, told, tasks, changes, creations, kin, claims, counts];
-  return { env, instances, tasks, parts, operations };
+  const receivers = {
+    ...{ instances, creations, tasks, changes, release, internalRequests },
+    purge: (request: number, body: PurgeRequest) =>
+      purge({ ...kernel, service, instances }, request, body),
+  };
+  const claims = claimWatch({ ...kernel, instances });
+  const messages = peerMessages(receivers);
+  const effects = counting(kernel, plans);
+  const parts = [instances, messages, tasks, changes, creations, family, claims, { effects }];
+  return { env, instances, tasks, parts, operations: instanceOperations(receivers) };
 }
 
 export type InstanceRoom = ReturnType<typeof openInstances>;
+
+/** A sequence that always fails must not fill the disk. */
+const FAILURES_PER_SECOND = 10;
+
+/**
+ * The counters and log lines of instances. The log shows neither what steps log nor why an instance failed: both may
+ * be a tenant's data, and are stored with the instance.
+ */
+function counting({ meter, log, clock }: Kernel, plans: Plans) {
+  const failures = new LineLimit(FAILURES_PER_SECOND);
+  // Under no name when the plan has left memory meanwhile: nothing is read for a count.
+  const countEnd = (counter: NamedCounterName, sequence: string) =>
+    meter.countNamed(counter, plans.get(sequence)?.name ?? OTHER);
+  return {
+    completed: ({ sequence }) => countEnd('engine_sequence_instances_completed_total', sequence),
+    failed: ({ instance: instanceId, blockId, tenant: tenantId, sequence: sequenceId, cause }) => {
+      countEnd('engine_sequence_instances_failed_total', sequenceId);
+      const more = failures.admit(clock.monotonic());
+      if (more === undefined) return;
+      log.warn({ instanceId, tenantId, sequenceId, blockId, cause, ...more }, 'instance failed');
+    },
+    log: ({ instance: instanceId, blockId, level: stepLevel }) =>
+      log.debug({ instanceId, blockId, stepLevel }, 'step log'),
+    count: ({ counter, by }) => meter.count(counter, by),
+  } satisfies Effects;
+}

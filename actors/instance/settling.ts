@@ -1,30 +1,32 @@
 /**
- * What every message leaves in the rows of its instance, once it is known what came of it: the row
- * itself, its timer, its slot, and what its end gives rise to.
+ * The rows that follow from every message of an instance: its own row, its timer and slot, and at its end dead letter,
+ * webhooks and counts.
  */
 
 import type { Failure } from '../../schema/failure.js';
-import { type InstanceState, rankOf } from '../../schema/states.js';
+import { rankOf } from '../../schema/states.js';
+import type { WebhookBody } from '../../schema/webhook.js';
+import type { JsonObject } from '../../src/base/json.js';
 import { isoTime, isoTimeOrNull, laterOf, type UnixMs } from '../../src/base/time.js';
 import { updatedAt } from '../../src/base/unchanged-since.js';
-import type { Progress } from '../../src/core/progress.js';
+import type { AuditEvent, Progress } from '../../src/core/progress.js';
+import type { WebhookEvent, WebhookRow } from '../../src/core/webhook.js';
 import { noteOutcome } from '../release/attribution.js';
-import type { Turn } from '../runtime/turn.js';
+import type { Effect, Turn } from '../runtime/turn.js';
+import { WEBHOOK } from '../webhook/tables.js';
 import { continueAfter } from './advance.js';
-import { putDeadLetter } from './dead-letter.js';
-import { noteEnd } from './end-webhooks.js';
+import { foldReason } from './core/failure-reason.js';
 import { notifyFamily } from './family.js';
 import { writeGates } from './gate-rows.js';
 import { recordPermit } from './limits.js';
-import type { LiveInstance } from './live-instance.js';
-import { failedEffect } from './log-lines.js';
+import { type LiveInstance, nextId } from './live-instance.js';
 import * as notes from './notes.js';
 import {
   changedRow,
   changingRow,
   failureOf,
+  type InstanceRecord,
   offersTasks,
-  type PermitStatus,
   permitStatus,
   type Sections,
   sectionsOf,
@@ -33,15 +35,8 @@ import {
 import { DEAD_LETTER, INSTANCE, TIMER } from './tables.js';
 import { offerTasks } from './tasks.js';
 
-/** What a message may change about an instance that has rows elsewhere, or is not always written. */
-export interface StateBefore {
-  readonly state: InstanceState;
-  readonly permit: PermitStatus;
-  readonly offers: boolean;
-  readonly failure: Failure | null;
-  readonly context: Sections;
-  readonly updatedAt: string;
-}
+/** State before a message that has rows elsewhere, or is not always written. */
+type StateBefore = Readonly<ReturnType<typeof stateBefore>>;
 
 /** The unit that creates the instance, with all that it does before its first commit. */
 export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress): void {
@@ -53,9 +48,9 @@ export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress
   record.created_at = isoTime(stamp);
   const before = stateBefore(actor);
   const progress = begin();
-  // Behind what it does: nothing of that is later.
+  // After its progress, of which nothing is later.
   touch(actor);
-  // The stamp may be later than the clock: nothing is due before it was created.
+  // The stamp may be later than the clock: nothing is due before the creation.
   const { nextFireAt: due } = snapshot;
   if (due !== null && isoTime(due) === begunAt) snapshot.nextFireAt = stamp;
   settle(actor, turn, progress, before);
@@ -64,11 +59,10 @@ export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress
   turn.put(INSTANCE.insert, actor.record.id, wholeLine(actor.record, actor.creationAudit));
   turn.effects.push({ kind: 'counted', tenant: record.tenant_id, change: 'created' });
   actor.creationAudit = undefined;
-  record.given = undefined;
+  record.raw = undefined;
 }
 
-export function stateBefore(actor: LiveInstance): StateBefore {
-  const { record } = actor;
+export function stateBefore({ record }: LiveInstance) {
   return {
     state: record.snapshot.state,
     permit: permitStatus(record),
@@ -79,16 +73,10 @@ export function stateBefore(actor: LiveInstance): StateBefore {
   };
 }
 
-export function touch(actor: LiveInstance): void {
-  const { record } = actor;
-  const now = isoTime(actor.env.now());
+export function touch({ record, env }: LiveInstance): void {
+  const now = isoTime(env.now());
   // The stamp of the creation may be ahead of the clock, and so may a change of the context.
   record.updated_at = laterOf(now, laterOf(record.created_at, record.updated_at));
-}
-
-/** Who has read the context is told that it is another one (`if_unchanged_since`), also within the same millisecond. */
-function touchAgain({ record, env }: LiveInstance, before: string): void {
-  if (record.updated_at === before) record.updated_at = updatedAt(env.now(), before);
 }
 
 export function write(
@@ -97,20 +85,22 @@ export function write(
   progress: Progress | 'touched',
   before: StateBefore,
 ): void {
+  const { record, env } = actor;
   touch(actor);
-  if (isOther(before.context, sectionsOf(actor.record))) touchAgain(actor, before.updatedAt);
+  // Within the same millisecond, too, a changed context has another time (`if_unchanged_since`).
+  if (record.updated_at === before.updatedAt && isOther(before.context, sectionsOf(record))) {
+    record.updated_at = updatedAt(env.now(), before.updatedAt);
+  }
   if (progress !== 'touched') settle(actor, turn, progress, before);
   writeGates(actor, turn);
   writeInstance(actor, turn, before.context);
 }
 
-function isOther(before: Sections, after: Sections): boolean {
-  return (
-    before.data !== after.data || before.config !== after.config || before.audit !== after.audit
-  );
+function isOther({ data, config, audit }: Sections, after: Sections): boolean {
+  return data !== after.data || config !== after.config || audit !== after.audit;
 }
 
-/** One row of it, with those sections of its context that were replaced. */
+/** Its row, with the sections of its context that were replaced. */
 function writeInstance({ record }: LiveInstance, turn: Turn, before: Sections): void {
   const { id } = record;
   const { data, config, audit } = sectionsOf(record);
@@ -121,7 +111,7 @@ function writeInstance({ record }: LiveInstance, turn: Turn, before: Sections): 
   }
 }
 
-/** Everything beside the instance's own row that follows from its new state. */
+/** The rows and effects beside its own row. */
 function settle(actor: LiveInstance, turn: Turn, progress: Progress, before: StateBefore): void {
   recordPermit(actor, turn, before.permit);
   if (offersTasks(actor.record) !== before.offers) offerTasks(actor, turn);
@@ -133,8 +123,8 @@ function settle(actor: LiveInstance, turn: Turn, progress: Progress, before: Sta
 }
 
 /**
- * Keeps the row in `timers` equal to what the instance waits for. A continuation and an
- * in-process step have no due time of their own: `recover` finds them after a crash.
+ * Keeps the row in `timers` equal to the instance's due time. Continuations and in-process steps have no due time:
+ * `recover` finds them after a crash.
  */
 function writeTimer(actor: LiveInstance, turn: Turn, progress: Progress): void {
   const continues = turn.effects.some((effect) => effect.kind === 'continue');
@@ -167,7 +157,7 @@ export function setTimer(
   });
 }
 
-/** Keeps the column equal to why the instance is failed. The row of a new instance carries it. */
+/** Keeps the column equal to the failure; the row of a new instance includes it. */
 function writeFailure(actor: LiveInstance, turn: Turn, before: Failure | null): void {
   const { record, creationAudit } = actor;
   const failure = failureOf(record);
@@ -183,12 +173,12 @@ function writeDeadLetter(
 ): void {
   const { id, sequence_id, snapshot } = actor.record;
   if (snapshot.state === before) {
-    // It has failed already, and then not even cleaned up.
+    // It had failed already, and its clean-up failed, too.
     const isWorse = before === 'failed' && failureOf(actor.record) !== failure;
-    if (isWorse) putDeadLetter(actor.record, turn, isoTime(actor.env.now()));
+    if (isWorse) putDeadLetter(actor, turn);
     return;
   }
-  noteEnd(actor, turn);
+  putWebhooks(actor, turn);
   noteOutcome(actor.record, turn, before);
   countEnd(actor, turn);
   if (snapshot.state === 'completed') {
@@ -198,17 +188,109 @@ function writeDeadLetter(
   if (snapshot.state === 'failed') {
     turn.count('engine_instances_failed_total');
     turn.effects.push(failedEffect(actor.record, progress.audit));
-    putDeadLetter(actor.record, turn, isoTime(actor.env.now()));
+    putDeadLetter(actor, turn);
   } else if (before === 'failed') {
     turn.put(DEAD_LETTER.clear, id, { instance_id: id });
   }
 }
 
-function countEnd(actor: LiveInstance, turn: Turn): void {
-  const { tenant_id: tenant, created_at, snapshot } = actor.record;
-  const { state: change } = snapshot;
+function countEnd({ record, env }: LiveInstance, turn: Turn): void {
+  const { tenant_id: tenant, created_at } = record;
+  const { state: change } = record.snapshot;
   if (change === 'cancelled') turn.effects.push({ kind: 'counted', tenant, change });
   if (change !== 'completed' && change !== 'failed') return;
-  const durationMs = actor.env.now() - Date.parse(created_at);
+  const durationMs = env.now() - Date.parse(created_at);
   turn.effects.push({ kind: 'counted', tenant, change, durationMs });
+}
+
+/** Names the block in which it failed, unless a request made it fail. */
+function failedEffect(record: InstanceRecord, audit: readonly AuditEvent[]): Effect {
+  const last = audit.findLast(
+    ({ eventType }) => eventType === 'step_failed' || eventType === 'block_failed',
+  );
+  return {
+    kind: 'failed',
+    instance: record.id,
+    tenant: record.tenant_id,
+    sequence: record.sequence_id,
+    blockId: last?.blockId,
+    cause: last?.eventType ?? 'stopped',
+  };
+}
+
+/** Its row in the dead letter queue, which groups failures by code and folded reason (docs/decisions/0016-lists.md). */
+function putDeadLetter({ record, env }: LiveInstance, turn: Turn): void {
+  const { id, tenant_id, created_at, namespace, sequence_id } = record;
+  const failure = failureOf(record);
+  turn.put(DEAD_LETTER.set, id, {
+    instance_id: id,
+    tenant_id,
+    created_at,
+    failed_at: isoTime(env.now()),
+    reason: failure?.message ?? '',
+    namespace,
+    sequence_id,
+    failure_code: failure?.code ?? null,
+    block_id: failure?.block_id ?? null,
+    handler: failure?.handler ?? null,
+    folded_reason: failure && foldReason(failure.message),
+  });
+}
+
+// ---------------------------------------------------------------- webhooks of its end
+
+/** A row for each target. A dry run has no effects outside, and a cancelled instance is no event. */
+function putWebhooks(actor: LiveInstance, turn: Turn): void {
+  const { env, record, plan } = actor;
+  const { state, runtime } = record.snapshot;
+  if ((state !== 'completed' && state !== 'failed') || runtime.dry_run === true) return;
+  const { id, tenant_id, namespace, sequence_id, metadata, updated_at } = record;
+  const event: WebhookEvent = state === 'completed' ? 'instance.completed' : 'instance.failed';
+  const targets = env.webhookTargets(tenant_id, event);
+  if (targets.length === 0) return;
+  const now = env.now();
+  const content: Required<WebhookBody> = {
+    event_type: event,
+    instance_id: id,
+    timestamp: isoTime(Date.parse(updated_at)),
+    tenant_id,
+    namespace,
+    sequence_id,
+    sequence_name: plan.name,
+    sequence_version: plan.version,
+    metadata,
+    failure: failureOf(record),
+    data: state === 'completed' ? {} : whyOf(actor),
+  };
+  // Byte for byte what is stored, signed and sent.
+  const body = JSON.stringify(content);
+  for (const { url, subscription } of targets) {
+    const row: WebhookRow = {
+      id: nextId(actor),
+      url,
+      event_type: event,
+      instance_id: id,
+      tenant_id,
+      body,
+      attempts: 0,
+      last_error: null,
+      delivery_id: null,
+      status: 'pending',
+      next_attempt_at: isoTime(now),
+      claimed_at: null,
+      created_at: isoTime(now),
+      subscription_id: subscription,
+    };
+    turn.put(WEBHOOK.set, row.id, row);
+    turn.effects.push({ kind: 'webhook', row });
+  }
+}
+
+/** `{error, attempts, block_id}`: the last two when a step was the reason. */
+function whyOf({ record }: LiveInstance): JsonObject {
+  const { message = '', block_id, attempt } = failureOf(record) ?? {};
+  const data: JsonObject = { error: message };
+  if (attempt != null) data.attempts = attempt + 1;
+  if (block_id != null) data.block_id = block_id;
+  return data;
 }

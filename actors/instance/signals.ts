@@ -1,33 +1,31 @@
 /**
- * Signals of an instance, and the trace that it follows: what a caller asks for takes effect in the
- * unit that stores it, so it is handled once and in order.
+ * Signals and events of an instance, and the waits that take them. A signal takes effect in the unit that stores it,
+ * so that it is handled once and in order; so does the row of an event that a wait took.
  */
 
+import type { StepRecord } from '../../schema/execution.js';
 import { isTerminal } from '../../schema/states.js';
 import { conflict, invalid } from '../../src/base/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { isoTime } from '../../src/base/time.js';
 import { putData } from '../../src/core/loop-items.js';
-import type { KeptSignal, Progress } from '../../src/core/progress.js';
+import { iterationOf } from '../../src/core/paths.js';
+import type { KeptSignal, Progress, StepTry } from '../../src/core/progress.js';
+import { EVENT_TAKE, EVENT_WAIT } from '../event/tables.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, checkContextSize, continueAfter } from './advance.js';
 import { answerBySignal } from './answers.js';
-import { offerSignal } from './arrivals.js';
 import type { Signal } from './change-many.js';
-import { type LiveInstance, nextId } from './live-instance.js';
+import { type Handler, type LiveInstance, nextId } from './live-instance.js';
 import type { KeptSignalRow } from './loads.js';
 import { charactersOf, checkSize } from './memory.js';
-import type { MessageOf } from './messages.js';
 import { SIGNAL } from './output-tables.js';
+import { tellPeer } from './progress.js';
 import { INSTANCE } from './tables.js';
 
 /** @throws EngineError 400 when the instance has ended, 413 when its context would be too large */
-export function signal(
-  actor: LiveInstance,
-  turn: Turn,
-  message: MessageOf<'signal'>,
-): Progress | 'touched' {
+export const signal: Handler<'signal'> = (actor, turn, message) => {
   const { id, snapshot } = actor.record;
   if (isTerminal(snapshot.state)) throw invalid(`instance ${id} is ${snapshot.state}`);
   const { signal_type: signalType, payload } = message.body;
@@ -36,9 +34,9 @@ export function signal(
   const { id: signalId, came } = takeSignal(actor, turn, given);
   turn.reply(message.request, 201, `{"signal_id":"${signalId}"}`);
   return came;
-}
+};
 
-/** Stores the signal, and has it take effect. @throws EngineError 409 or 413, before anything is changed */
+/** Stores and delivers the signal. @throws EngineError 409 or 413, before anything is changed */
 export function takeSignal(
   actor: LiveInstance,
   turn: Turn,
@@ -54,9 +52,9 @@ export function takeSignal(
 }
 
 /**
- * Those that no wait has taken are kept by the actor, so that there is an end to them.
+ * Limits the signals that are kept for waits.
  *
- * @param kept before these
+ * @param kept the present ones
  * @throws EngineError 409 when there are too many, 413 when a payload is too large for an output
  */
 export function checkRoom(
@@ -75,7 +73,7 @@ export function checkRoom(
   if (characters > longest) throw conflict(`${what}: ${longest} characters is the most`);
 }
 
-/** The same for one of many: undefined, or why not. */
+/** The message of the error that `checkRoom` would throw. */
 export function noRoom(actor: LiveInstance, given: Signal): string | undefined {
   try {
     checkRoom(actor, [given]);
@@ -91,7 +89,7 @@ function keptCharacters(kept: readonly KeptSignal[]): number {
 
 const CUSTOM = 'custom:';
 
-/** What a wait calls it; undefined for signals that take effect when they come. */
+/** The name by which steps wait for it; undefined for built-in signals. */
 function nameOf(signalType: string): string | undefined {
   return signalType.startsWith(CUSTOM) ? signalType.slice(CUSTOM.length) : undefined;
 }
@@ -137,7 +135,7 @@ export function storeSignal(actor: LiveInstance, turn: Turn, given: Signal): str
 }
 
 /**
- * One that steps wait for has been stored: the wait finds it there.
+ * Call it after `storeSignal` for a signal that steps may wait for.
  *
  * @throws EngineError 400 or 413, before anything is changed
  */
@@ -153,7 +151,8 @@ export function deliverSignal(
     case 'pause':
       return advance(actor, turn, { kind: 'pause' });
     case 'resume':
-      return snapshot.state === 'paused' ? resume(actor, turn) : 'touched';
+      if (snapshot.state !== 'paused') return 'touched';
+      return advance(actor, turn, { kind: 'resume' });
     case 'cancel':
       return advance(actor, turn, { kind: 'cancel' });
     case 'update_context': {
@@ -170,12 +169,7 @@ export function deliverSignal(
   }
 }
 
-/** A paused instance goes on: now, or at the time for which it was scheduled. */
-export function resume(actor: LiveInstance, turn: Turn): Progress {
-  return advance(actor, turn, { kind: 'resume' });
-}
-
-/** What the instance does from here on belongs to the trace of whoever asked for it. */
+/** The instance joins the trace of the request. */
 export function followTrace(
   { record }: LiveInstance,
   turn: Turn,
@@ -194,7 +188,7 @@ function mergedData(actor: LiveInstance, payload: JsonValue): JsonObject | undef
   return data;
 }
 
-/** An instance that was parked by request goes on with the next signal, behind a pause when that ends. */
+/** An instance that was parked by request continues with the next signal, or after its pause. */
 function unpark(actor: LiveInstance, turn: Turn): Progress | 'touched' {
   const { execution, state } = actor.record.snapshot;
   if (execution.p === undefined) return 'touched';
@@ -205,4 +199,67 @@ function unpark(actor: LiveInstance, turn: Turn): Progress | 'touched' {
   const progress = advance(actor, turn, { kind: 'reschedule', at: null });
   continueAfter(actor, turn);
   return progress;
+}
+
+// ---------------------------------------------------------------- waits for signals and events
+
+/** Returns an event whose wait has ended. */
+export const eventArrived: Handler<'event.arrived'> = (
+  actor,
+  turn,
+  { key, event, wait, payload },
+) => {
+  const step = waitOf(actor, ({ v }) => v?.i === wait);
+  if (step === undefined) {
+    // Remove the wait, so that it gets no other event.
+    turn.put(EVENT_WAIT.clear, wait, { instance_id: actor.record.id, id: wait });
+    tellPeer(actor, turn, key, { kind: 'event.taken', key, event, wait, outcome: 'gone' });
+    return undefined;
+  }
+  const { blockId, ...given } = step;
+  const progress = advance(actor, turn, {
+    kind: 'event.arrived',
+    ...given,
+    event: { id: event, payload: JSON.parse(payload) as JsonValue },
+  });
+  const outcome = actor.eventWaits.has(wait) ? 'refused' : 'taken';
+  turn.put(EVENT_TAKE.insert, `${event}:${wait}`, {
+    instance_id: actor.record.id,
+    event_id: event,
+    wait_id: wait,
+    block_id: blockId,
+    outcome,
+    taken_at: isoTime(actor.env.now()),
+  });
+  if (outcome === 'taken') turn.count('engine_events_matched_total');
+  tellPeer(actor, turn, key, { kind: 'event.taken', key, event, wait, outcome });
+  return progress;
+};
+
+/** The oldest wait takes the signal that is kept under its name. */
+function offerSignal(actor: LiveInstance, turn: Turn, name: string): Progress | undefined {
+  const step = waitOf(actor, ({ v }) => v?.n === name);
+  if (step === undefined) return undefined;
+  const { blockId: _, ...given } = step;
+  return advance(actor, turn, { kind: 'event.arrived', ...given });
+}
+
+/** The oldest of the matching waits: their ids ascend. */
+function waitOf(
+  { record, plan }: LiveInstance,
+  isAddressed: (step: StepRecord) => boolean,
+): (StepTry & { readonly blockId: string }) | undefined {
+  const { execution } = record.snapshot;
+  let oldest: { readonly node: number; readonly id: string } | undefined;
+  for (const key in execution.o) {
+    const step = execution.o[key] as StepRecord;
+    if (step.p !== 'event' || !isAddressed(step)) continue;
+    const id = step.v!.i ?? '';
+    if (oldest === undefined || id < oldest.id) oldest = { node: Number(key), id };
+  }
+  const node = oldest && plan.nodes[oldest.node];
+  if (node === undefined) return undefined;
+  const { a: attempt } = execution.o[node.index] as StepRecord;
+  const iteration = iterationOf(execution, node);
+  return { node: node.index, iteration, attempt, blockId: node.id };
 }

@@ -1,4 +1,4 @@
-/** Instances, as they are stored, with what they have at most one row of. Pure. */
+/** The tables of instances, and those with at most one row for each. Pure. */
 
 import { lined } from '../../src/db/lines.js';
 import { clear, foundBy, insert, mutations, set, special, update } from '../../src/db/mutation.js';
@@ -47,7 +47,7 @@ export const INSTANCES = table(
   { instance: 'id' },
 );
 
-/** What almost every unit of an instance changes. */
+/** Columns that almost every unit changes. */
 const PROGRESS = columnsOf(
   INSTANCES,
   'state',
@@ -59,10 +59,10 @@ const PROGRESS = columnsOf(
   'updated_at',
 );
 
-/** What an instance has at its creation in no case. */
+/** Columns that are null at the creation. */
 const LATER = columnsOf(INSTANCES, 'creation_data', 'continuity_id', 'ownership_epoch', 'fence');
 
-/** Contexts are large: they are written when they change. What was there at creation is kept for replays. */
+/** Large contexts are written only when they change; the first one is kept for replays. */
 const CHANGE = update(INSTANCES, [...PROGRESS, 'data'], { keeps: { creation_data: 'data' } });
 
 /** Deletes the instances whose ids are in `doomed`, with all that belongs to them. */
@@ -88,7 +88,7 @@ function instancesGone(tables: readonly Table[]): string[] {
 
 export const INSTANCE = mutations('instance', {
   insert: { ...lined(insert(INSTANCES, { without: LATER })), gate: { isOfBatches: true } },
-  // Made by its parent, whose unit may have a gate of its own.
+  // By its parent, whose unit may have a gate.
   insertChild: insert(INSTANCES, { without: LATER }, 'nothing'),
   update: { ...update(INSTANCES, PROGRESS), narrows: CHANGE },
   change: CHANGE,
@@ -96,7 +96,6 @@ export const INSTANCE = mutations('instance', {
   rebind: update(INSTANCES, ['sequence_id']),
   trace: update(INSTANCES, ['traceparent']),
   ownership: update(INSTANCES, ['continuity_id', 'ownership_epoch', 'fence']),
-  // When it fails, and when a retry takes that back.
   failure: update(INSTANCES, ['failure']),
   delete: special(
     INSTANCES,
@@ -158,7 +157,7 @@ export const FAMILY_MESSAGES = table(
 
 export const FAMILY_MESSAGE = mutations('familyMessage', {
   set: set(FAMILY_MESSAGES, ['id', 'word']),
-  // The one that was read, by an id that no other ever has: one that has come in its place stays.
+  // By the id of the message that was read: one that replaced it stays.
   clear: clear(FAMILY_MESSAGES, 'id'),
 });
 
@@ -198,7 +197,7 @@ export const INSTANCE_STORE = [
   FAMILY_MESSAGE,
   PERMIT_REQUEST,
   BULK_CHANGE,
-  // A task ends behind all that its open row is changed by.
+  // A task ends after all changes of its open row.
   OPEN_TASK,
   TASK,
   ...LEFT_BEHIND,

@@ -1,33 +1,36 @@
 /**
- * From a worker task's id to its instance, for the tasks of one shard: in memory for tasks that were
- * opened or loaded lately, else by one query per turn.
+ * Finds the instance of a worker task by its id, for the tasks of one shard: in memory for tasks that were opened or
+ * loaded recently, otherwise by one query per turn.
  */
 
 import { DATABASE_AWAY, type EngineError, notFound } from '../../src/base/errors.js';
 import { lastUsed } from '../../src/base/quota/last-used.js';
+import type { UnixMs } from '../../src/base/time.js';
+import type { Kernel } from '../runtime/kernel.js';
 import { BatchedReads } from '../runtime/queries.js';
 import type { Effects, Room } from '../runtime/room.js';
 import { UnknownId } from '../runtime/unknown-id.js';
-import type { InstanceLoads } from './loads.js';
+import type { Instances } from './instances.js';
+import type { InstanceLoads, TimerLoads } from './loads.js';
 
 /** About 20 MB; a miss costs a share of a query. */
 const TASKS_REMEMBERED = 100_000;
+
+type TaskIndexDeps = Pick<Kernel<InstanceLoads>, 'loader' | 'schedule' | 'reachability'>;
 
 export class TaskIndex implements Room {
   readonly effects = {
     'task.opened': ({ task, instance }) => this.remember(task, instance),
   } satisfies Effects;
 
-  readonly #schedule: (work: () => void) => void;
-  readonly #turnedAway: () => void;
+  readonly #deps: TaskIndexDeps;
   readonly #owners = lastUsed<string, string>(TASKS_REMEMBERED);
   readonly #reads: BatchedReads<string, string | undefined>;
   readonly #unknownId = new UnknownId();
 
-  /** @param turnedAway told when whoever asks for a task is told that it cannot be read */
-  constructor(loader: InstanceLoads, schedule: (work: () => void) => void, turnedAway: () => void) {
-    this.#schedule = schedule;
-    this.#turnedAway = turnedAway;
+  constructor(deps: TaskIndexDeps) {
+    const { loader } = deps;
+    this.#deps = deps;
     this.#reads = new BatchedReads(async (tasks) => {
       const owners = await loader.taskOwners(tasks);
       return tasks.map((task) => owners.get(task));
@@ -38,7 +41,7 @@ export class TaskIndex implements Room {
     this.#owners.set(task, instance);
   }
 
-  /** @param otherwise told why there is none; absent: it does not matter */
+  /** @param otherwise called with the reason when there is none */
   find(
     task: string,
     then: (instance: string) => void,
@@ -51,7 +54,7 @@ export class TaskIndex implements Room {
     }
     this.#reads.read(task).then(
       (found) =>
-        this.#schedule(() => {
+        this.#deps.schedule(() => {
           if (found === undefined) otherwise?.(notFound(`worker task ${task}`));
           else {
             this.remember(task, found);
@@ -59,18 +62,58 @@ export class TaskIndex implements Room {
           }
         }),
       () =>
-        this.#schedule(() => {
-          this.#turnedAway();
+        this.#deps.schedule(() => {
+          this.#deps.reachability.turnedAway();
           otherwise?.(DATABASE_AWAY);
         }),
     );
   }
 
-  /** Says of a task of another tenant what is said of none, and after the same read. */
+  /** A task of another tenant gets the same answer as an unknown one, after the same read. */
   deny(task: string, otherwise: (error: EngineError) => void): void {
     this.#reads.read(this.#unknownId.next()).then(
-      () => this.#schedule(() => otherwise(notFound(`worker task ${task}`))),
-      () => this.#schedule(() => otherwise(DATABASE_AWAY)),
+      () => this.#deps.schedule(() => otherwise(notFound(`worker task ${task}`))),
+      () => this.#deps.schedule(() => otherwise(DATABASE_AWAY)),
     );
   }
+}
+
+type ClaimWatchDeps = { readonly instances: Pick<Instances, 'tell'> } & Pick<
+  Kernel<TimerLoads>,
+  'settings' | 'loader' | 'reachability' | 'timers' | 'schedule' | 'clock' | 'log'
+>;
+
+/**
+ * Watches the heartbeats of claims: of those that are committed, and after a start or the return of a tenant of those
+ * in its rows. Silence counts from readiness at the earliest (`actors/runtime/reachability.ts`).
+ */
+export function claimWatch(deps: ClaimWatchDeps) {
+  const { instances, settings, loader, reachability, timers, schedule, clock, log } = deps;
+  let isStopped = false;
+  const watch = (at: UnixMs, instance: string, task: string) =>
+    timers.push(at, { kind: 'reap', instance, task });
+  /** @param only the tenant whose claims are not watched yet; absent: none are */
+  const read = (only?: string) => {
+    loader
+      .claimedTasks((task, instance, heartbeatAt, tenant) => {
+        if (only !== undefined && only !== tenant) return;
+        const since = Math.max(heartbeatAt, reachability.since(tenant));
+        schedule(() => watch(since + settings.workerStaleMs, instance, task));
+      })
+      .catch((error: unknown) => {
+        log.warn({ err: error }, 'claims could not be read; trying again');
+        clock.setTimeout(() => {
+          if (!isStopped) read(only);
+        }, settings.workerReaperTickMs);
+      });
+  };
+  return {
+    effects: { reap: ({ at, instance, task }) => watch(at, instance, task) },
+    timers: { reap: ({ instance, task }) => instances.tell(instance, { kind: 'reap', task }) },
+    start: () => read(),
+    tenantBack: read,
+    stop: () => {
+      isStopped = true;
+    },
+  } satisfies Room;
 }

@@ -1,6 +1,6 @@
 /**
- * What workers and queues do with the tasks of an instance. A claim is a commit unit that raises the
- * epoch; a call with another epoch or worker changes nothing but the task's history.
+ * Messages of workers and queues to the tasks of an instance. A claim is a commit unit that raises the epoch; a call
+ * with another epoch or worker changes nothing but the task's history.
  */
 
 import { EngineError, invalid, notFound } from '../../src/base/errors.js';
@@ -16,27 +16,28 @@ import { caughtBy } from '../../src/core/scopes.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
 import type { Effect, Turn } from '../runtime/turn.js';
 import { advance, advanceTry } from './advance.js';
-import type { LiveInstance } from './live-instance.js';
+import type { Handler, LiveInstance } from './live-instance.js';
 import { checkBytes, checkSize } from './memory.js';
 import type { MessageOf, WorkerRequest } from './messages.js';
 import { noteWorkerLines } from './notes.js';
 import { closeTask, isOffered, isRetried, note, putHistory, queueHint } from './progress.js';
 import { OPEN_TASK, TASK } from './task-tables.js';
+import { wireTask } from './wire-texts.js';
 import {
   type Attempt,
   claimRow,
+  historyOf,
+  NO_HISTORY,
   openTaskRank,
   type WorkerTaskRecord,
-  wireTask,
 } from './worker-task.js';
 
 type Claim = MessageOf<'claim'>;
 type Complete = MessageOf<'task.complete'>;
 type Fail = MessageOf<'task.fail'>;
-type Heartbeat = MessageOf<'task.heartbeat'>;
 
-/** A queue picked the task for a poll: it is claimed, or the queue is told that it is gone. */
-export function claim(actor: LiveInstance, turn: Turn, message: Claim): Progress | undefined {
+/** A queue picked the task for a poll: it is claimed, or reported as gone. */
+export const claim: Handler<'claim'> = (actor, turn, message) => {
   const task = actor.tasks.get(message.task);
   if (task === undefined || !isOffered(actor, task)) {
     turn.effects.push(claimAnswer(message, 0));
@@ -50,14 +51,15 @@ export function claim(actor: LiveInstance, turn: Turn, message: Claim): Progress
   note(actor, task, 'claimed');
   putClaim(turn, task);
   const { secrets, tenant_id: tenant } = task;
-  const named = message.maySeeSecrets && secrets !== null ? { tenant, texts: secrets } : undefined;
+  const texts = message.maySeeSecrets && secrets !== null ? JSON.parse(secrets) : undefined;
+  const named = texts && { tenant, texts };
   turn.effects.push(claimAnswer(message, task.claim_epoch, wireText(actor, task), named));
   turn.effects.push(heartbeatWatch(actor, task));
-  return tellStep(actor, turn, task, 'step.claimed');
-}
+  return notifyStep(actor, turn, task, 'step.claimed');
+};
 
-/** The step hears of the claim if a time limit begins or ends with it; others are left as they are. */
-function tellStep(
+/** Notifies the step of the claim if a time limit begins or ends with it. */
+function notifyStep(
   actor: LiveInstance,
   turn: Turn,
   { node, iteration, attempt, timeout_ms }: WorkerTaskRecord,
@@ -69,7 +71,7 @@ function tellStep(
   return advanceTry(actor, turn, { kind, node, iteration, attempt });
 }
 
-/** The instance is held back from now on, or not any more: what waits for a worker leaves the queues, or is put back. */
+/** Removes pending tasks from the queues, or puts them back, after `offersTasks` changed. */
 export function offerTasks(actor: LiveInstance, turn: Turn): void {
   for (const task of actor.tasks.values()) {
     if (task.state !== 'pending') continue;
@@ -78,19 +80,17 @@ export function offerTasks(actor: LiveInstance, turn: Turn): void {
   }
 }
 
-/** Its place in the queues, which it loses while it is not offered. */
 function placeTask(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
   const rank = openTaskRank(task, isOffered(actor, task));
   turn.put(OPEN_TASK.rank, task.id, { task_id: task.id, rank });
 }
 
-/** The claim, or that there is none any more. */
 function putClaim(turn: Turn, task: WorkerTaskRecord): void {
   turn.put(OPEN_TASK.claim, task.id, claimRow(task));
-  if (task.history.length > 0) putHistory(turn, task);
+  if (task.history !== NO_HISTORY) putHistory(turn, task);
 }
 
-/** @param epoch of the claim; 0: the task is gone, -1: it is not known, and is offered again */
+/** @param epoch of the claim; 0: the task is gone, -1: unknown, the queue offers it again */
 export function claimAnswer(
   message: Claim,
   epoch: number,
@@ -102,42 +102,36 @@ export function claimAnswer(
   return { kind: 'peer', shard, message: secrets === undefined ? answer : { ...answer, secrets } };
 }
 
-/** The poller went away after its claim was committed: the task waits again, at once. */
-export function unclaim(
-  actor: LiveInstance,
-  turn: Turn,
-  { task: taskId, epoch }: MessageOf<'unclaim'>,
-): Progress | undefined {
-  const task = actor.tasks.get(taskId);
-  if (task === undefined || task.state !== 'claimed' || task.claim_epoch !== epoch) {
-    return undefined;
-  }
-  return giveBack(actor, turn, task, 'the poll was abandoned');
+/** The poller disconnected after its claim was committed. */
+export const unclaim: Handler<'unclaim'> = (actor, turn, { task: taskId, epoch }) => {
+  const task = claimedTask(actor, taskId, epoch);
+  return task && giveBack(actor, turn, task, 'the poll was abandoned');
+};
+
+function claimedTask({ tasks }: LiveInstance, id: string, epoch: number) {
+  const task = tasks.get(id);
+  return task?.state === 'claimed' && task.claim_epoch === epoch ? task : undefined;
 }
 
-/** Nobody can be given the task as it is: its step fails for good. */
-export function secretMissing(
-  actor: LiveInstance,
-  turn: Turn,
-  { task: taskId, epoch, reason: message }: MessageOf<'secret.missing'>,
-): Progress | undefined {
-  const task = actor.tasks.get(taskId);
-  if (task === undefined || task.state !== 'claimed' || task.claim_epoch !== epoch) return;
+/** A secret of the task is missing, so that no worker can get it: its step fails permanently. */
+export const secretMissing: Handler<'secret.missing'> = (
+  actor,
+  turn,
+  { task: taskId, epoch, reason: message },
+) => {
+  const task = claimedTask(actor, taskId, epoch);
+  if (task === undefined) return undefined;
   task.error_message = message;
   task.error_retryable = false;
   const code = 'secret_missing';
   return settle(actor, turn, task, { kind: 'failure', retryable: false, message, code });
-}
+};
 
 /**
- * Heartbeat silence: the task returns to its queue with the same id, try and checkpoint. What silences one worker
- * after the other is offered to no more of them.
+ * Heartbeat silence: the task returns to its queue with the same id, try and checkpoint, unless it has silenced too
+ * many workers.
  */
-export function reap(
-  actor: LiveInstance,
-  turn: Turn,
-  { task: taskId }: MessageOf<'reap'>,
-): Progress | undefined {
+export const reap: Handler<'reap'> = (actor, turn, { task: taskId }) => {
   const task = actor.tasks.get(taskId);
   if (task === undefined || task.state !== 'claimed') return undefined;
   if (silentAt(actor, task) > actor.env.now()) {
@@ -148,15 +142,15 @@ export function reap(
   const max = actor.env.lostClaimsMax;
   if (max > 0 && task.lost_claims >= max) return claimsLost(actor, turn, task);
   return giveBack(actor, turn, task, SILENCE_REASON);
-}
+};
 
-/** A person has to see what ends the workers: the step fails for good. */
+/** A task that seems to end its workers fails permanently. */
 function claimsLost(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): Progress {
   note(actor, task, 'reclaimed', { reason: SILENCE_REASON });
   const message = `workers fell silent over ${task.lost_claims} claims of this try`;
   task.error_message = message;
   task.error_retryable = false;
-  // No worker has said that it failed: what became of its effect nobody knows.
+  // No worker reported a failure: the outcome of its effect is unknown.
   return conclude(actor, turn, task, {
     kind: 'failure',
     retryable: false,
@@ -179,13 +173,13 @@ function giveBack(
   putClaim(turn, task);
   if (!isOffered(actor, task)) placeTask(actor, turn, task);
   turn.effects.push(queueHint(actor, task));
-  const came = tellStep(actor, turn, task, 'step.returned');
-  // The slot of an instance that is held back was kept for this worker.
+  const came = notifyStep(actor, turn, task, 'step.returned');
+  // A paused or postponed instance kept its slot for this worker.
   const isKept = actor.record.snapshot.execution.r === 1;
   return came ?? (isKept ? advance(actor, turn, { kind: 'wake' }) : undefined);
 }
 
-/** After downtime silence counts from readiness, or every live worker would be reclaimed. */
+/** After downtime silence counts from readiness, or every claim would be reclaimed. */
 function silentAt(actor: LiveInstance, task: WorkerTaskRecord): number {
   const heardAt = task.heartbeat_at === null ? 0 : msOfTime(task.heartbeat_at);
   const since = Math.max(heardAt, actor.env.readySince(actor.record.tenant_id));
@@ -196,10 +190,7 @@ function heartbeatWatch(actor: LiveInstance, task: WorkerTaskRecord): Effect {
   return { kind: 'reap', instance: actor.record.id, task: task.id, at: silentAt(actor, task) };
 }
 
-/**
- * For an actor that was loaded: whoever watched its claims before may have been lost, and so may the
- * hints of tasks that wait, when the writer dies after it has committed.
- */
+/** The hints and watches of a loaded actor, which may have been lost. */
 export function taskHints(actor: LiveInstance): Effect[] {
   return [...actor.tasks.values()].flatMap((task) => {
     if (task.state === 'claimed') return [heartbeatWatch(actor, task)];
@@ -207,20 +198,17 @@ export function taskHints(actor: LiveInstance): Effect[] {
   });
 }
 
-export function complete(actor: LiveInstance, turn: Turn, message: Complete): Progress | undefined {
+export const complete: Handler<'task.complete'> = (actor, turn, message) => {
   const output = message.body.output as JsonObject;
   const task = heldTask(actor, turn, message);
   if (task === undefined) return undefined;
   checkSize('output is', output, actor.env.maxOutputBytes);
   task.output = textOfJson(output);
   return end(actor, turn, message, task, { kind: 'success', output });
-}
+};
 
-/**
- * A failed try that is dispatched again leaves the queue for good: the next try is a new task.
- * A final failure stays listed.
- */
-export function fail(actor: LiveInstance, turn: Turn, message: Fail): Progress | undefined {
+/** A failed try that is dispatched again is withdrawn: the next try is a new task. A final failure stays listed. */
+export const fail: Handler<'task.fail'> = (actor, turn, message) => {
   const { message: reason, retryable } = message.body;
   const task = heldTask(actor, turn, message);
   if (task === undefined) return undefined;
@@ -228,7 +216,7 @@ export function fail(actor: LiveInstance, turn: Turn, message: Fail): Progress |
   task.error_retryable = retryable ?? false;
   const outcome = { kind: 'failure', retryable: retryable ?? false, message: reason } as const;
   return end(actor, turn, message, task, outcome);
-}
+};
 
 function end(
   actor: LiveInstance,
@@ -243,7 +231,6 @@ function end(
   return progress;
 }
 
-/** The task has ended, which its history tells. */
 function settle(
   actor: LiveInstance,
   turn: Turn,
@@ -255,7 +242,7 @@ function settle(
   return conclude(actor, turn, task, outcome);
 }
 
-/** What is at an end with the task: the try of its step. */
+/** Ends the task, and the try of its step. */
 function conclude(
   actor: LiveInstance,
   turn: Turn,
@@ -273,7 +260,6 @@ function conclude(
   return progress;
 }
 
-/** What a worker took, from its claim on. */
 function measure(actor: LiveInstance, task: WorkerTaskRecord): void {
   const { claimed_at, completed_at, handler_name, state } = task;
   if (claimed_at === null || completed_at === null) return;
@@ -281,12 +267,8 @@ function measure(actor: LiveInstance, task: WorkerTaskRecord): void {
   actor.env.measures?.attemptEnded(handler_name, seconds, state === 'completed');
 }
 
-/** Refreshes the claim, or gives it back; a checkpoint must be sent with the number of the last one. */
-export function heartbeat(
-  actor: LiveInstance,
-  turn: Turn,
-  message: Heartbeat,
-): Progress | undefined {
+/** Refreshes the claim, or returns the task; a checkpoint must be sent with the number of the last one. */
+export const heartbeat: Handler<'task.heartbeat'> = (actor, turn, message) => {
   const { checkpoint_seq: checkpointSeq } = message.body;
   const checkpoint = (message.body.checkpoint ?? null) as JsonValue;
   if (checkpoint !== null && checkpointSeq == null) {
@@ -304,22 +286,19 @@ export function heartbeat(
       return undefined;
     }
     task.checkpoint_seq += 1;
-    const isChanged = JSON.stringify(task.resume_checkpoint) !== text;
-    task.resume_checkpoint = checkpoint;
-    if (isChanged)
-      turn.put(TASK.checkpoint, task.id, { id: task.id, resume_checkpoint: checkpoint });
+    if (task.resume_checkpoint !== text) {
+      task.resume_checkpoint = text;
+      turn.put(TASK.checkpoint, task.id, `{"id":"${task.id}","resume_checkpoint":${text}}`);
+    }
   }
   turn.reply(message.request, 200, `{"checkpoint_seq":${task.checkpoint_seq}}`);
   if (message.body.release === true) return giveBack(actor, turn, task, 'the worker gave it back');
   task.heartbeat_at = isoTime(actor.env.now());
   turn.put(OPEN_TASK.claim, task.id, claimRow(task));
   return undefined;
-}
+};
 
-/**
- * The task, if the caller holds its claim. Otherwise the refusal is in the turn: 404 when no epoch
- * was sent, else 409, which the history keeps.
- */
+/** The task, if the caller holds its claim. Otherwise 404 when no epoch was sent, else 409, which the history keeps. */
 function heldTask(
   actor: LiveInstance,
   turn: Turn,
@@ -347,12 +326,12 @@ function heldTask(
   return undefined;
 }
 
-/** The result of this claim was taken: whoever repeats it need not wonder. */
+/** Whether the result of this claim was accepted before. */
 function isEndedBy(task: WorkerTaskRecord, worker: string, epoch: number): boolean {
-  const { state, worker_id, claim_epoch, history } = task;
+  const { state, worker_id, claim_epoch } = task;
   if (worker_id !== worker || claim_epoch !== epoch) return false;
   const isFailure = ({ event, claim_epoch: of }: Attempt) => event === 'failed' && of === epoch;
-  return state === 'completed' || (state === 'failed' && history.some(isFailure));
+  return state === 'completed' || (state === 'failed' && historyOf(task).some(isFailure));
 }
 
 function reject(
@@ -378,6 +357,9 @@ function wireText({ record, plan }: LiveInstance, task: WorkerTaskRecord): strin
   const { node, iteration, overlay } = task;
   const isOpen = !isOfHooks(iteration) && snapshot.execution.o[node] !== undefined;
   const mayDiffer = overlay !== null || caughtBy(snapshot.data) !== undefined;
-  const over = isOpen && mayDiffer ? overlayAt(plan, snapshot, node) : overlay;
-  return wireTask(task, snapshot, over, traceparent);
+  const present =
+    isOpen && mayDiffer
+      ? overlayAt(plan, snapshot, node)
+      : (JSON.parse(overlay ?? 'null') as JsonObject | null);
+  return wireTask(task, snapshot, present, traceparent);
 }

@@ -1,35 +1,32 @@
 /**
- * The switch of an instance to another version of its sequence by order of its execution, and the way
- * back. All was replayed, judged and sealed before; what is left to do here is to change the instance
- * and to keep every row it has consistent with that.
+ * The migration of an instance to another version of its sequence by an order of its execution, and its rollback.
+ * Everything was replayed, checked and sealed before; here the instance changes, and all its rows with it.
  */
 
 import type { MigrationFinding } from '../../schema/continuity.js';
 import type { Execution, StepRecord } from '../../schema/execution.js';
-import { conflict, notFound } from '../../src/base/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.js';
 import { shiftLimits } from '../../src/core/deadlines.js';
 import { putData } from '../../src/core/loop-items.js';
 import { conflictFor, migrationFinding } from '../../src/core/migration-findings.js';
 import { iterationOf } from '../../src/core/paths.js';
 import type { Plan } from '../../src/core/plan.js';
-import type { KeptOutput, Progress, StepTry } from '../../src/core/progress.js';
+import type { StepTry } from '../../src/core/progress.js';
 import type { Turn } from '../runtime/turn.js';
-import type { Action, Sources } from './action.js';
 import { advance, checkContextSize } from './advance.js';
-import { type CarriedOver, type CarriedTask, carryOver, isCarried } from './core/carry-over.js';
+import { carryOver, isCarried } from './core/carry-over.js';
 import { lostCleanUps } from './core/owed-clean-ups.js';
-import { goOver, nodeOf, rebind } from './edits.js';
+import { goOver, nodeOf, ownSequence, planWithOwnBlocks, rebind } from './edits.js';
 import { renewEventWaits } from './event-waits.js';
 import { keptOutputs } from './kept-outputs.js';
-import type { LiveInstance } from './live-instance.js';
+import type { Action, LiveInstance, Sources } from './live-instance.js';
 import type { OrderedMigration, OrderedRestore, ToVersion } from './orders.js';
 import { putTransition, withdrawTask } from './progress.js';
 import { type InstanceRecord, isKeyed } from './record.js';
 import { INSTANCE } from './tables.js';
 import { isOpen, type WorkerTaskRecord } from './worker-task.js';
 
-/** Rejects with 404 or 409 when the instance cannot go over to that version. */
+/** Rejects with 404 or 409 when the instance cannot be migrated to that version. */
 export async function migrated(
   actor: LiveInstance,
   sources: Sources,
@@ -39,33 +36,35 @@ export async function migrated(
   const { plans } = sources;
   const { deletions } = plans;
   checkContextSize(actor, data, record.snapshot.config, record.context_audit);
-  const crossing = await crossingTo(actor, sources, { sequenceId, data });
-  if (!isCarried(crossing.carried)) throw conflictFor(crossing.carried);
-  const { target, carried } = crossing as Crossing & { readonly carried: CarriedOver };
+  const { target, carried } = await crossingTo(actor, sources, { sequenceId, data });
+  if (!isCarried(carried)) throw conflictFor(carried);
   const { execution } = carried;
   const { snapshot } = record;
   const place = { ...snapshot, execution, snapshots: [...snapshot.snapshots.keys()] };
   const kept = await keptOutputs(sources.rows, target, place);
   return (turn) => {
     plans.checkUsable(sequenceId, deletions);
-    for (const id of carried.withdrawn) withdrawTask(actor, turn, actor.tasks.get(id));
+    for (const id of carried.withdrawn) {
+      const task = actor.tasks.get(id);
+      if (task !== undefined) withdrawTask(actor, turn, task, 'cancelled', true);
+    }
     goOver(actor, target, execution, kept);
     record.continuity_id = continuityId;
     switchTo(actor, turn, sequenceId, epoch);
     putData(target, record.snapshot, data);
     if (pauses && record.snapshot.state !== 'failed') {
-      // A parked one waits for a caller, who is whoever ends this pause.
+      // A parked instance waits for a caller, as after this pause.
       if (execution.p !== undefined) delete execution.p;
       advance(actor, turn, { kind: 'pause' });
     }
-    return goOn(actor, turn);
+    return advance(actor, turn, RECOVERED);
   };
 }
 
 export interface Foreseen {
-  /** Why the instance could not go over to the version as it is; none: it could. */
+  /** Why the instance cannot be migrated now. */
   readonly obstacles: readonly MigrationFinding[];
-  /** Clean-ups that it owes, and that would be forgotten there. */
+  /** Clean-ups that it owes and that the version does not have. */
   readonly lost: readonly MigrationFinding[];
 }
 
@@ -82,17 +81,11 @@ export async function foresee(
   return { obstacles: [], lost: lostCleanUps(actor.plan, execution, target, carried.execution) };
 }
 
-interface Crossing {
-  readonly target: Plan;
-  readonly outputs: Map<string, KeptOutput>;
-  readonly carried: ReturnType<typeof carryOver>;
-}
-
 async function crossingTo(
   actor: LiveInstance,
   { rows, plans }: Sources,
   { sequenceId, data }: ToVersion,
-): Promise<Crossing> {
+) {
   const { record, plan: source, env } = actor;
   checkAtRest(actor);
   const target = await planOf(actor, plans, sequenceId);
@@ -110,22 +103,17 @@ async function crossingTo(
     outputs,
     ended,
     env: { now: env.now(), random, unpoliciedRetry, ...budget },
-    taskOf: (step) => carriedTask(openTaskOf(actor, source, step)),
+    taskOf: (step) => {
+      const task = openTaskOf(actor, source, step);
+      if (task === undefined) return undefined;
+      const params = JSON.parse(task.params) as JsonValue;
+      return { id: task.id, params, isHeld: task.claim_epoch > 0 };
+    },
   });
-  return { target, outputs, carried };
+  return { target, carried };
 }
 
-function carriedTask(task: WorkerTaskRecord | undefined): CarriedTask | undefined {
-  return (
-    task && {
-      id: task.id,
-      params: JSON.parse(task.params) as JsonValue,
-      isHeld: task.claim_epoch > 0,
-    }
-  );
-}
-
-/** The task of a try that no worker has ended. */
+/** The open task of a try. */
 function openTaskOf(
   { tasks }: LiveInstance,
   plan: Plan,
@@ -136,12 +124,10 @@ function openTaskOf(
   return task?.attempt === attempt && isOpen(task) ? task : undefined;
 }
 
-/** Steps that await an answer which names them by the old plan's indexes are begun again. */
-function goOn(actor: LiveInstance, turn: Turn): Progress {
-  return advance(actor, turn, { kind: 'wake', recovered: true });
-}
+/** Steps whose answers would name them by indexes of the old plan are started again. */
+const RECOVERED = { kind: 'wake', recovered: true } as const;
 
-/** Rejects with 404 or 409 when the instance cannot go back to that version. */
+/** Rejects with 404 or 409 when the migration cannot be rolled back. */
 export async function restored(
   actor: LiveInstance,
   { rows, plans }: Sources,
@@ -160,7 +146,7 @@ export async function restored(
     plans.checkUsable(sequenceId, deletions);
     const { snapshot } = record;
     const pausedAt = snapshot.execution.z;
-    // The ids of children that were made since are taken, and so are the numbers of wishes for a slot.
+    // Ids of children, and numbers of requests for a slot, are not used again.
     const { g, n, r } = snapshot.execution;
     if (g !== undefined) execution.g = Math.max(g, execution.g ?? 0);
     if (n !== undefined) execution.n = Math.max(n, execution.n ?? 0);
@@ -168,7 +154,7 @@ export async function restored(
     if (r !== undefined) execution.r = r;
     offerAgain(actor, turn, source, execution);
     goOver(actor, source, execution, { outputs, items: { ...progress.itemOutputs } });
-    // In the pause that ends here its limits of time have stood still.
+    // Time limits do not run in the pause that ends here.
     if (state !== 'paused' && pausedAt !== undefined) {
       shiftLimits(execution, Math.max(0, actor.env.now() - pausedAt));
     }
@@ -181,31 +167,31 @@ export async function restored(
     record.context_audit = Array.isArray(context.audit) ? context.audit : [];
     if (snapshot.state !== state) putTransition(actor, turn, state);
     snapshot.state = state;
-    // The start that was asked for holds what has not begun.
+    // Before its first step the requested start counts.
     snapshot.nextFireAt = nextFireAt === null ? null : Date.parse(nextFireAt);
-    // Unless a worker is still at it, it gave its slot back when it was paused, and waits for one where it stands.
+    // Unless a worker has a task of it, it released its slot when it was paused, and waits for a new one.
     if (state === 'waiting' && isKeyed(record) && r === undefined) execution.w = 1;
     renewEventWaits(actor, turn);
-    const came = goOn(actor, turn);
+    const came = advance(actor, turn, RECOVERED);
     snapshot.nextFireAt = nextFireAt === null ? null : Date.parse(nextFireAt);
     return came;
   };
 }
 
-/** The steps of tasks that no worker has had are begun again, at the next wake. */
+/** Starts the steps of unclaimed tasks again at the next wake. */
 export function takeBack(actor: LiveInstance, turn: Turn): void {
   const isUnclaimed = (task: WorkerTaskRecord) => isOpen(task) && task.claim_epoch === 0;
   if (![...actor.tasks.values()].some(isUnclaimed)) return;
   const { snapshot } = actor.record;
-  // Another object, since what is open is indexed by its execution.
+  // Another object, since open steps are indexed by their execution.
   const execution = structuredClone(snapshot.execution);
   offerAgain(actor, turn, actor.plan, execution);
   snapshot.execution = execution;
 }
 
 /**
- * Of the tasks that are open those stay that a worker has, or had, as tries of this execution. All
- * others are taken back, and what the execution says of tries of tasks is begun again.
+ * Keeps open tasks of this execution that were ever claimed, and withdraws all others. Steps of the execution without
+ * such a task are started again.
  */
 function offerAgain(actor: LiveInstance, turn: Turn, plan: Plan, execution: Execution): void {
   const kept = new Set<WorkerTaskRecord>();
@@ -219,14 +205,14 @@ function offerAgain(actor: LiveInstance, turn: Turn, plan: Plan, execution: Exec
       kept.add(task);
       continue;
     }
-    // The rate limit has let it pass before.
+    // It has its grant of the rate limit already.
     execution.o[node.index] = { b, p: 'ready', a, ...(x && { x }), g: 1 } satisfies StepRecord;
     execution.q = [...(execution.q ?? []), node.index];
-    // A parked instance is woken by what it waits for, which it would never dispatch again.
+    // A parked instance would never dispatch the step again.
     if (execution.p !== undefined) delete execution.p;
   }
   for (const task of [...actor.tasks.values()]) {
-    if (isOpen(task) && !kept.has(task)) withdrawTask(actor, turn, task);
+    if (isOpen(task) && !kept.has(task)) withdrawTask(actor, turn, task, 'cancelled', true);
   }
 }
 
@@ -241,18 +227,14 @@ function switchTo(actor: LiveInstance, turn: Turn, sequenceId: string, epoch: nu
   putOwnership(actor.record, turn);
 }
 
-/** @throws EngineError 404, or 409 when its own blocks do not go with the version */
+/** @throws EngineError 404, or 409 when its injected blocks do not fit the version */
 async function planOf(
   { record }: LiveInstance,
   plans: Sources['plans'],
   sequenceId: string,
 ): Promise<Plan> {
-  const stored = await plans.seek(sequenceId, record.tenant_id);
-  if (stored?.tenantId !== record.tenant_id) throw notFound(`sequence ${sequenceId}`);
-  const compiled = await plans.compile(sequenceId, record.injected);
-  if (compiled === undefined) throw notFound(`sequence ${sequenceId}`);
-  if (!compiled.ok) throw conflict(compiled.message);
-  return compiled.plan;
+  await ownSequence(record, plans, sequenceId);
+  return planWithOwnBlocks(record, plans, sequenceId);
 }
 
 /** @throws EngineError 409 while a handler of this process is at one of its steps */

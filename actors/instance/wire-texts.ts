@@ -1,22 +1,25 @@
 /**
- * Rows as wire records, in JSON text. JSON columns arrive as text that Postgres has checked, and are
- * spliced in as they are: a list of large contexts is not parsed and written again. The fields and
- * their order are those of the records that actors build from memory (`wireInstance`, `wireTask`).
- * Pure.
+ * Wire records of rows, and of instances and tasks in memory, as JSON text. JSON columns are text that Postgres has
+ * checked, and are spliced in as they are: a list of large contexts is not parsed and written again. Pure.
  */
 
-import type { JsonObject } from '../../src/base/json.js';
+import { type JsonObject, textOfJson } from '../../src/base/json.js';
+import { isoTimeOrNull } from '../../src/base/time.js';
 import { shownRuntime } from '../../src/core/instance-state.js';
 import { NOTE_MARK } from '../../src/core/progress.js';
 import { columnsBut, columnsOf, type StoredRow } from '../../src/db/table.js';
 import type { ListedOutput } from './loads.js';
 import { CHECKPOINTS } from './output-tables.js';
-import { priorityLabel } from './record.js';
+import { failureOf, type InstanceRecord, objectText, priorityLabel } from './record.js';
 import { INSTANCES } from './tables.js';
 import { WORKER_TASKS } from './task-tables.js';
-import { taskIdempotencyKey } from './worker-task.js';
+import {
+  taskIdempotencyKey,
+  textOrNull,
+  timeOrNull,
+  type WorkerTaskRecord,
+} from './worker-task.js';
 
-/** The evaluator's snapshot is the actor's alone. */
 export const INSTANCE_COLUMNS = columnsBut(
   INSTANCES,
   'execution',
@@ -43,7 +46,7 @@ export const TASK_COLUMNS = columnsBut(
   'history',
   'ownership_epoch',
 );
-/** What a task shows of its instance. */
+/** Columns of the instance that a task shows. */
 export const TASK_INSTANCE_COLUMNS = columnsOf(INSTANCES, 'data', 'config', 'traceparent');
 export type TaskWireRow = StoredRow<typeof WORKER_TASKS, (typeof TASK_COLUMNS)[number]> &
   StoredRow<typeof INSTANCES, (typeof TASK_INSTANCE_COLUMNS)[number]>;
@@ -53,25 +56,71 @@ export type CheckpointWireRow = StoredRow<typeof CHECKPOINTS>;
 
 /** `TaskInstance`. */
 export function instanceText(row: InstanceWireRow): string {
-  const texts = cancellingTexts(row);
+  return instanceRecordText(row, row);
+}
+
+/** `TaskInstance` from memory. */
+export function wireInstance(record: InstanceRecord): string {
+  const { snapshot } = record;
+  const failure = failureOf(record);
+  const context = contextColumns(record);
+  return instanceRecordText(record, {
+    data: context.data,
+    config: context.config,
+    context_audit: context.context_audit,
+    runtime: context.runtime,
+    state: snapshot.state,
+    next_fire_at: isoTimeOrNull(snapshot.nextFireAt),
+    timezone: snapshot.timezone,
+    metadata: objectText(record.metadata),
+    failure: failure === null ? null : JSON.stringify(failure),
+    timeout: snapshot.timeoutMs ?? null,
+  });
+}
+
+/** `InstanceContext` from memory. */
+export function wireContext(record: InstanceRecord): string {
+  return contextText(contextColumns(record));
+}
+
+function contextColumns({ snapshot, context_audit }: InstanceRecord): ContextRow {
+  return {
+    data: objectText(snapshot.data),
+    config: objectText(snapshot.config),
+    context_audit: context_audit.length === 0 ? '[]' : JSON.stringify(context_audit),
+    runtime: objectText(snapshot.runtime),
+  };
+}
+
+type ContextRow = Pick<InstanceWireRow, 'data' | 'config' | 'context_audit' | 'runtime'>;
+/** Columns that a record in memory has in another form. */
+type Progressed = ContextRow &
+  Pick<InstanceWireRow, 'state' | 'next_fire_at' | 'timezone' | 'metadata' | 'failure' | 'timeout'>;
+
+function instanceRecordText(
+  row: Omit<InstanceWireRow, keyof Progressed>,
+  progressed: Progressed,
+): string {
+  const texts = cancellingTexts(progressed);
   const { cancelling } = texts;
   return (
     `{"id":"${row.id}","sequence_id":"${row.sequence_id}"` +
     `,"tenant_id":${quote(row.tenant_id)},"namespace":${quote(row.namespace)}` +
-    `,"state":"${row.state}","next_fire_at":${quote(row.next_fire_at)}` +
-    `,"priority":"${priorityLabel(row.priority)}","timezone":${quote(row.timezone)}` +
-    `,"metadata":${row.metadata},"context":${contextText(row, texts)}` +
+    `,"state":"${progressed.state}","next_fire_at":${timeOrNull(progressed.next_fire_at)}` +
+    `,"priority":"${priorityLabel(row.priority)}","timezone":${quote(progressed.timezone)}` +
+    `,"metadata":${progressed.metadata},"context":${contextText(progressed, texts)}` +
     unlessNull('concurrency_key', row.concurrency_key) +
     unlessNull('max_concurrency', row.max_concurrency) +
     unlessNull('idempotency_key', row.idempotency_key) +
     unlessNull('parent_instance_id', row.parent_instance_id) +
-    unlessNull('timeout', row.timeout) +
-    `,"failure":${row.failure}${cancelling === undefined ? '' : `,"cancelling":${cancelling}`}` +
+    unlessNull('timeout', progressed.timeout) +
+    `,"failure":${progressed.failure}` +
+    (cancelling === undefined ? '' : `,"cancelling":${cancelling}`) +
     `,"created_at":"${row.created_at}","updated_at":"${row.updated_at}"}`
   );
 }
 
-/** Of one that is being cancelled: what its record says of that, and its section without it. */
+/** Of an instance that is being cancelled: that field, and `runtime` without it. */
 function cancellingTexts({ runtime }: Pick<InstanceWireRow, 'runtime'>): {
   readonly cancelling?: string;
   readonly runtime?: string;
@@ -83,7 +132,7 @@ function cancellingTexts({ runtime }: Pick<InstanceWireRow, 'runtime'>): {
 }
 
 /** `InstanceContext`. */
-export function contextText(row: InstanceWireRow, texts = cancellingTexts(row)): string {
+export function contextText(row: ContextRow, texts = cancellingTexts(row)): string {
   const { data, config, context_audit: audit } = row;
   const { runtime = row.runtime } = texts;
   return `{"data":${data},"config":${config},"audit":${audit},"runtime":${runtime}}`;
@@ -91,22 +140,50 @@ export function contextText(row: InstanceWireRow, texts = cancellingTexts(row)):
 
 /** `WorkerTask`. */
 export function taskText(row: TaskWireRow): string {
+  return taskRecordText(row, overlaid(row.data, row.overlay), row.config, row.traceparent);
+}
+
+/**
+ * `WorkerTask` from memory.
+ *
+ * @param context the present context of the instance
+ * @param overlay added to `context.data` for the step
+ * @param traceparent the present one of the instance
+ */
+export function wireTask(
+  task: WorkerTaskRecord,
+  { data, config }: { readonly data: JsonObject; readonly config: JsonObject },
+  overlay: JsonObject | null,
+  traceparent: string | null = null,
+): string {
+  const text = textOfJson(overlay === null ? data : { ...data, ...overlay });
+  return taskRecordText(task, text, JSON.stringify(config), traceparent);
+}
+
+type ShownTask = Pick<TaskWireRow, Exclude<(typeof TASK_COLUMNS)[number], 'overlay' | 'secrets'>>;
+
+/** Piece by piece, since it is half of what an answer to a worker costs. */
+function taskRecordText(
+  task: ShownTask,
+  data: string,
+  config: string,
+  traceparent: string | null,
+): string {
   return (
-    `{"id":"${row.id}","instance_id":"${row.instance_id}","block_id":${quote(row.block_id)}` +
-    `,"handler_name":${quote(row.handler_name)}${unlessNull('queue_name', row.queue_name)}` +
-    `,"params":${row.params}` +
-    `,"context":{"data":${overlaid(row.data, row.overlay)},"config":${row.config}}` +
-    `,"attempt":${row.attempt},"idempotency_key":"${taskIdempotencyKey(row)}"` +
-    `,"timeout_ms":${row.timeout_ms},"state":"${row.state}"` +
-    `,"worker_id":${quote(row.worker_id)},"claim_epoch":${row.claim_epoch}` +
-    `,"lost_claims":${row.lost_claims}` +
-    `,"claimed_at":${quote(row.claimed_at)},"heartbeat_at":${quote(row.heartbeat_at)}` +
-    `,"completed_at":${quote(row.completed_at)},"output":${row.output}` +
-    `,"error_message":${quote(row.error_message)},"error_retryable":${row.error_retryable}` +
-    `,"checkpoint_seq":${row.checkpoint_seq}` +
-    (row.resume_checkpoint === null ? '' : `,"resume_checkpoint":${row.resume_checkpoint}`) +
-    unlessNull('traceparent', row.traceparent) +
-    `,"created_at":"${row.created_at}"}`
+    `{"id":"${task.id}","instance_id":"${task.instance_id}","block_id":${quote(task.block_id)}` +
+    `,"handler_name":${quote(task.handler_name)}${unlessNull('queue_name', task.queue_name)}` +
+    `,"params":${task.params},"context":{"data":${data},"config":${config}}` +
+    `,"attempt":${task.attempt},"idempotency_key":"${taskIdempotencyKey(task)}"` +
+    `,"timeout_ms":${task.timeout_ms},"state":"${task.state}"` +
+    `,"worker_id":${textOrNull(task.worker_id)},"claim_epoch":${task.claim_epoch}` +
+    `,"lost_claims":${task.lost_claims}` +
+    `,"claimed_at":${timeOrNull(task.claimed_at)},"heartbeat_at":${timeOrNull(task.heartbeat_at)}` +
+    `,"completed_at":${timeOrNull(task.completed_at)},"output":${task.output}` +
+    `,"error_message":${textOrNull(task.error_message)}` +
+    `,"error_retryable":${task.error_retryable},"checkpoint_seq":${task.checkpoint_seq}` +
+    (task.resume_checkpoint === null ? '' : `,"resume_checkpoint":${task.resume_checkpoint}`) +
+    unlessNull('traceparent', traceparent) +
+    `,"created_at":"${task.created_at}"}`
   );
 }
 
@@ -120,7 +197,7 @@ export function outputText(row: ListedOutput): string {
   );
 }
 
-/** Of what a block in a loop left; a note of such a block has a mark behind it. */
+/** Present for blocks in loops; a note has a mark behind its iteration. */
 export function iterationText({ iteration }: Pick<ListedOutput, 'iteration'>): string {
   const [place] = iteration.split(NOTE_MARK);
   return place === '' ? '' : `,"iteration":${JSON.stringify(place)}`;
@@ -134,7 +211,7 @@ export function checkpointText(row: CheckpointWireRow): string {
   );
 }
 
-/** What a for_each adds to context.data for the step; only then is anything parsed. */
+/** Parses only when a for_each adds to context.data for the step. */
 function overlaid(data: string, overlay: string | null): string {
   if (overlay === null) return data;
   return JSON.stringify({ ...JSON.parse(data), ...JSON.parse(overlay) });

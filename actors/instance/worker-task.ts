@@ -1,16 +1,13 @@
-/** A worker task as its instance's actor holds it, its wire form, and the entries of its history. Pure. */
+/** A worker task in memory, its rows, and the entries of its history. Pure. */
 
 import { rankOf } from '../../schema/states.js';
 import { hashedUuid, stepIdempotencyKey } from '../../src/base/ids.js';
-import { type JsonObject, type JsonValue, textOfJson } from '../../src/base/json.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { Dispatch } from '../../src/core/progress.js';
-import type { SecretText } from '../../src/core/secret-texts.js';
-import { rowOf } from '../../src/db/lines.js';
 import type { MutationRow } from '../../src/db/mutation.js';
 import type { WorkerTaskRow } from './loads.js';
 import type { InstanceRecord } from './record.js';
-import { type OPEN_TASK, TASK } from './task-tables.js';
+import type { OPEN_TASK } from './task-tables.js';
 
 export type AttemptEvent =
   | 'claimed'
@@ -32,31 +29,20 @@ export interface Attempt {
   readonly created_at: string;
 }
 
-/** What columns of JSON hold that somebody looks into; everything else is as the row is read. */
-interface Values {
-  /** What a for_each adds to context.data for this step. */
-  overlay: JsonObject | null;
-  /** Where `params` name secrets. */
-  secrets: readonly SecretText[] | null;
-  resume_checkpoint: JsonValue;
-  history: Attempt[];
-}
+/** The row of a task in memory, which its actor changes in place. Columns of JSON are text. */
+export type WorkerTaskRecord = { -readonly [K in keyof WorkerTaskRow]: WorkerTaskRow[K] };
 
-/** The task's row, which its actor changes in place. */
-export type WorkerTaskRecord = {
-  -readonly [K in keyof WorkerTaskRow]: K extends keyof Values ? Values[K] : WorkerTaskRow[K];
-};
+/** The `history` of a task whose entries follow from its columns, see `historyOf`. */
+export const NO_HISTORY = '[]';
 
-/**
- * @param previous the task of the same step's last try: its checkpoint is handed on
- */
+/** @param previous the task of the same step's last try, which hands its checkpoint on */
 export function newTask(
   id: string,
-  owner: Pick<InstanceRecord, 'id' | 'tenant_id' | 'priority'>,
+  owner: Pick<InstanceRecord, 'id' | 'tenant_id' | 'priority' | 'ownership_epoch'>,
   dispatch: Dispatch,
   previous: WorkerTaskRecord | undefined,
   now: UnixMs,
-): WorkerTaskRecord {
+): WorkerTaskRecord & { readonly ownership_epoch: number | null } {
   return {
     id,
     instance_id: owner.id,
@@ -67,8 +53,8 @@ export function newTask(
     handler_name: dispatch.handler,
     queue_name: dispatch.queueName,
     params: JSON.stringify(dispatch.params),
-    overlay: dispatch.overlay,
-    secrets: dispatch.secrets ?? null,
+    overlay: dispatch.overlay && JSON.stringify(dispatch.overlay),
+    secrets: dispatch.secrets === undefined ? null : JSON.stringify(dispatch.secrets),
     attempt: dispatch.attempt,
     idempotency_key: stepIdempotencyKey(
       owner.id,
@@ -92,11 +78,12 @@ export function newTask(
     error_retryable: null,
     checkpoint_seq: previous?.checkpoint_seq ?? 0,
     resume_checkpoint: previous?.resume_checkpoint ?? null,
-    history: [],
+    history: NO_HISTORY,
+    ownership_epoch: owner.ownership_epoch || null,
   };
 }
 
-/** One that was made before tasks had a key has that of a step that was never begun anew. */
+/** Tasks from before this column have the key of a step's first run. */
 export function taskIdempotencyKey(
   task: Pick<WorkerTaskRow, 'idempotency_key' | 'instance_id' | 'block_id' | 'iteration'>,
 ): string {
@@ -104,42 +91,29 @@ export function taskIdempotencyKey(
   return idempotency_key ?? stepIdempotencyKey(instance_id, block_id, iteration, 0);
 }
 
-/** Nobody has ended it yet. */
 export function isOpen({ state }: Pick<WorkerTaskRecord, 'state'>): boolean {
   return state === 'pending' || state === 'claimed';
 }
 
-/** Indexes change with the plan of an instance; the ids of its blocks do not. */
-export function taskOfRow(row: WorkerTaskRow, node: number): WorkerTaskRecord {
-  return {
-    ...row,
-    node,
-    overlay: JSON.parse(row.overlay ?? 'null') as JsonObject | null,
-    secrets: JSON.parse(row.secrets ?? 'null') as SecretText[] | null,
-    resume_checkpoint: JSON.parse(row.resume_checkpoint ?? 'null') as JsonValue,
-    history: JSON.parse(row.history) as Attempt[],
-  };
-}
-
 /**
- * Takes an entry out of a history: the oldest refusal, and the oldest entry where there is none. A worker that
- * sends a late result again and again does not push out who had the task and how it ended.
+ * Removes the oldest refusal from a history, or the oldest entry if there is none: late results that a worker repeats
+ * do not replace the claims and the end of the task.
  */
 export function shorten(history: Attempt[]): void {
   const refused = history.findIndex(({ event }) => event === 'stale_mutation_rejected');
   history.splice(Math.max(refused, 0), 1);
 }
 
-/** What the history of a task follows from, as it is stored or held. */
-type Told = Pick<
+/** The columns from which the history of a task follows. */
+type Claimed = Pick<
   WorkerTaskRecord,
   'id' | 'state' | 'worker_id' | 'claim_epoch' | 'claimed_at' | 'completed_at' | 'history'
 >;
 
-/** Of a task that was claimed once, and at most completed since, the history is not stored. */
-export function historyOf(task: Told): Attempt[] {
+/** The history of a task that was claimed once, and at most completed since, is not stored. */
+export function historyOf(task: Claimed): Attempt[] {
   const { id: task_id, history, worker_id, claimed_at, completed_at } = task;
-  if (history.length > 0 || claimed_at === null) return history;
+  if (history !== NO_HISTORY || claimed_at === null) return JSON.parse(history) as Attempt[];
   const claim = {
     task_id,
     claim_epoch: task.claim_epoch,
@@ -153,9 +127,9 @@ export function historyOf(task: Told): Attempt[] {
   return [claimed, entry('completed', completed_at)];
 }
 
-/** Whether the history goes without this entry: see `historyOf`. */
-export function isTold({ history, claim_epoch }: Told, event: AttemptEvent): boolean {
-  if (history.length > 0) return false;
+/** Whether `historyOf` derives this entry. */
+export function isDerived({ history, claim_epoch }: Claimed, event: AttemptEvent): boolean {
+  if (history !== NO_HISTORY) return false;
   return event === 'completed' || (event === 'claimed' && claim_epoch === 1);
 }
 
@@ -179,54 +153,17 @@ export function endRow(task: WorkerTaskRecord): string {
     `"completed_at":${timeOrNull(task.completed_at)},"output":${task.output},` +
     `"error_message":${textOrNull(task.error_message)},` +
     `"error_retryable":${task.error_retryable},"checkpoint_seq":${task.checkpoint_seq},` +
-    `"history":${JSON.stringify(task.history)}}`
+    `"history":${task.history}}`
   );
 }
 
-function textOrNull(text: string | null): string {
+export function textOrNull(text: string | null): string {
   return text === null ? 'null' : JSON.stringify(text);
 }
 
 /** Nothing in the text of a time or an id is ever escaped. */
-function timeOrNull(text: string | null): string {
+export function timeOrNull(text: string | null): string {
   return text === null ? 'null' : `"${text}"`;
-}
-
-/** The row of `task.insert`. */
-export function taskRow(task: WorkerTaskRecord, ownership_epoch: number | null): string {
-  return rowOf(TASK.insert, {
-    id: task.id,
-    instance_id: task.instance_id,
-    tenant_id: task.tenant_id,
-    block_id: task.block_id,
-    node: task.node,
-    iteration: task.iteration,
-    handler_name: task.handler_name,
-    queue_name: task.queue_name,
-    params: task.params,
-    overlay: JSON.stringify(task.overlay),
-    secrets: JSON.stringify(task.secrets),
-    attempt: task.attempt,
-    idempotency_key: task.idempotency_key,
-    timeout_ms: task.timeout_ms,
-    priority: task.priority,
-    state: task.state,
-    withdrawn: task.withdrawn,
-    worker_id: task.worker_id,
-    claim_epoch: task.claim_epoch,
-    lost_claims: task.lost_claims,
-    claimed_at: task.claimed_at,
-    heartbeat_at: task.heartbeat_at,
-    completed_at: task.completed_at,
-    output: task.output,
-    error_message: task.error_message,
-    error_retryable: task.error_retryable,
-    checkpoint_seq: task.checkpoint_seq,
-    resume_checkpoint: JSON.stringify(task.resume_checkpoint),
-    history: JSON.stringify(task.history),
-    created_at: task.created_at,
-    ownership_epoch,
-  });
 }
 
 /** The row of `openTask.insert`: what a queue needs to order and offer the task. */
@@ -236,48 +173,10 @@ export function openTaskColumns(task: WorkerTaskRecord): MutationRow<typeof OPEN
   return { task_id: id, instance_id, tenant_id, handler_name, queue_name, rank, created_at };
 }
 
-/** Ranks of priorities are 0 to 3, and whoever reads a queue begins behind -1. */
+/** Ranks of priorities are 0 to 3, and queues are read from behind -1. */
 const NOT_OFFERED = -100;
 
-/** Where the task stands in the queues; one that is not offered stands before where they are read. */
+/** The place in the queue; tasks that are not offered are before the part that is read. */
 export function openTaskRank({ priority }: WorkerTaskRecord, isOffered: boolean): number {
   return rankOf(priority) + (isOffered ? 0 : NOT_OFFERED);
-}
-
-/**
- * The wire record (schema `WorkerTask`) as text, put together piece by piece: it is half of what an answer to a
- * worker costs, and most of it is text already.
- *
- * @param context the instance's context.data and context.config as they are now
- * @param overlay what lies over the data for the step
- * @param traceparent of the instance as it is now
- */
-export function wireTask(
-  task: WorkerTaskRecord,
-  context: { readonly data: JsonObject; readonly config: JsonObject },
-  overlay: JsonObject | null,
-  traceparent: string | null = null,
-): string {
-  const data = overlay === null ? context.data : { ...context.data, ...overlay };
-  const queue = task.queue_name === null ? '' : `"queue_name":${JSON.stringify(task.queue_name)},`;
-  const checkpoint =
-    task.resume_checkpoint === null
-      ? ''
-      : `"resume_checkpoint":${JSON.stringify(task.resume_checkpoint)},`;
-  return (
-    `{"id":"${task.id}","instance_id":"${task.instance_id}",` +
-    `"block_id":${JSON.stringify(task.block_id)},` +
-    `"handler_name":${JSON.stringify(task.handler_name)},${queue}"params":${task.params},` +
-    `"context":{"data":${textOfJson(data)},"config":${JSON.stringify(context.config)}},` +
-    `"attempt":${task.attempt},"idempotency_key":"${taskIdempotencyKey(task)}",` +
-    `"timeout_ms":${task.timeout_ms},"state":"${task.state}",` +
-    `"worker_id":${textOrNull(task.worker_id)},"claim_epoch":${task.claim_epoch},` +
-    `"lost_claims":${task.lost_claims},` +
-    `"claimed_at":${timeOrNull(task.claimed_at)},"heartbeat_at":${timeOrNull(task.heartbeat_at)},` +
-    `"completed_at":${timeOrNull(task.completed_at)},"output":${task.output},` +
-    `"error_message":${textOrNull(task.error_message)},` +
-    `"error_retryable":${task.error_retryable},"checkpoint_seq":${task.checkpoint_seq},` +
-    `${checkpoint}${traceparent === null ? '' : `"traceparent":${JSON.stringify(traceparent)},`}` +
-    `"created_at":"${task.created_at}"}`
-  );
 }

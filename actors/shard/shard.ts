@@ -16,7 +16,7 @@ import { joined, withParts } from '../../src/base/rooms.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { Ack } from '../../src/db/units.js';
 import type { Instances } from '../instance/instances.js';
-import { OVERDUE_ROWS_MAX } from '../instance/timer-loads.js';
+import { OVERDUE_ROWS_MAX } from '../instance/loads.js';
 import type { PeerMessage, Request, RequestPost } from '../runtime/protocol.js';
 import { Reachability } from '../runtime/reachability.js';
 import type { Room } from '../runtime/room.js';

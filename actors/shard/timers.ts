@@ -8,8 +8,8 @@ import type { TimerHandle } from '../../src/base/clock.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { Tally } from '../../src/base/quota/tally.js';
 import type { UnixMs } from '../../src/base/time.js';
-import type { TimerLoads } from '../instance/timer-loads.js';
-import { OVERDUE_ROWS_MAX } from '../instance/timer-loads.js';
+import type { TimerLoads } from '../instance/loads.js';
+import { OVERDUE_ROWS_MAX } from '../instance/loads.js';
 import type { Room } from '../runtime/room.js';
 import {
   type DueTimer,

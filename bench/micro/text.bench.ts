@@ -1,6 +1,7 @@
 /** What becomes of texts: a body is guarded, parsed and validated, an instance becomes a row and a wire record. */
 
-import { wholeLine, wireInstance } from '../../actors/instance/record.js';
+import { wholeLine } from '../../actors/instance/record.js';
+import { wireInstance } from '../../actors/instance/wire-texts.js';
 import { createValidators } from '../../schema/validators.js';
 import { keyedInstanceId } from '../../src/base/ids.js';
 import { parseJson } from '../../src/base/json-guard.js';
@@ -34,5 +35,5 @@ export const textCases: readonly MicroCase[] = [
   { name: 'id: UUIDv7', calls: 50, run: () => ids.next(4_711) },
   { name: 'id: from an idempotency key', calls: 5, run: () => keyedInstanceId('bench', 'order-1') },
   { name: 'row: new instance as text', calls: 5, run: () => wholeLine(RECORD) },
-  { name: 'row: wire record as text', calls: 5, run: () => JSON.stringify(wireInstance(RECORD)) },
+  { name: 'row: wire record as text', calls: 5, run: () => wireInstance(RECORD) },
 ];

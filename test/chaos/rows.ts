@@ -4,7 +4,7 @@
  */
 
 import type pg from 'pg';
-import { TASKS as ALL_TASKS } from '../../actors/instance/tasks-as-they-stand.js';
+import { TASKS as ALL_TASKS } from '../../actors/instance/task-tables.js';
 import { entryOf } from '../helpers/entry.js';
 import { LIMITED_BLOCK, RATE_LIMIT } from './shapes.js';
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import pg from 'pg';
-import { TASKS } from '../../actors/instance/tasks-as-they-stand.js';
+import { TASKS } from '../../actors/instance/task-tables.js';
 import {
   expectSchema,
   MIGRATIONS_DIR,

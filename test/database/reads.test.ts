@@ -12,14 +12,14 @@ import { NOTHING_YET } from '../../actors/bulk/front/work.js';
 import { candidates } from '../../actors/instance/front/instance-reads.js';
 import { instanceOperations } from '../../actors/instance/front/instances.js';
 import type { InstanceRecord } from '../../actors/instance/record.js';
-import { newRecord, wholeRow, wireInstance } from '../../actors/instance/record.js';
+import { newRecord, wholeRow } from '../../actors/instance/record.js';
+import { wireInstance, wireTask } from '../../actors/instance/wire-texts.js';
 import {
   claimRow,
   isOpen,
   newTask,
   openTaskColumns,
   type WorkerTaskRecord,
-  wireTask,
 } from '../../actors/instance/worker-task.js';
 import { openQueueFront } from '../../actors/queue/front/workers.js';
 import type { RouteId } from '../../schema/routes.js';
@@ -258,6 +258,10 @@ async function storeTasks(...tasks: readonly WorkerTaskRecord[]): Promise<void> 
     ...(isOpen(it) ? unclaimed : {}),
     params: JSON.parse(it.params),
     output: JSON.parse(it.output ?? 'null'),
+    resume_checkpoint: JSON.parse(it.resume_checkpoint ?? 'null'),
+    overlay: JSON.parse(it.overlay ?? 'null'),
+    secrets: JSON.parse(it.secrets ?? 'null'),
+    history: JSON.parse(it.history),
   }));
   await put('task.insert', ...rows);
   const open = tasks.filter(isOpen);
@@ -291,7 +295,7 @@ describe('instances', () => {
     full.snapshot.nextFireAt = null;
     await store(full);
     const { text } = await ask('instances.list');
-    assert.equal(text, JSON.stringify([wireInstance(plain), wireInstance(full)]));
+    assert.equal(text, `[${wireInstance(plain)},${wireInstance(full)}]`);
   });
 
   test('a link cannot be broken out of', async () => {
@@ -446,7 +450,7 @@ describe('workers', () => {
     const full = task(owner, {
       created_at: isoTime(T0 - 1),
       queue_name: 'slow',
-      overlay: { item: { id: 9 }, runs: 0, new: null },
+      overlay: '{"item":{"id":9},"runs":0,"new":null}',
       timeout_ms: 5_000_000_000,
       state: 'completed',
       worker_id: 'w "1"',
@@ -458,11 +462,13 @@ describe('workers', () => {
       error_message: 'no',
       error_retryable: false,
       checkpoint_seq: 4,
-      resume_checkpoint: { page: 3 },
+      resume_checkpoint: '{"page":3}',
     });
     await storeTasks(full, plain, task(owner, { state: 'failed', withdrawn: true }));
     const { text } = await ask('workers.tasks');
-    const expected = [plain, full].map((made) => wireTask(made, owner.snapshot, made.overlay));
+    const expected = [plain, full].map((made) =>
+      wireTask(made, owner.snapshot, JSON.parse(made.overlay ?? 'null')),
+    );
     assert.equal(text, `[${expected.join(',')}]`);
   });
 
@@ -470,17 +476,18 @@ describe('workers', () => {
     const owner = await stored();
     const made = task(owner, { state: 'failed', withdrawn: true, worker_id: 'w1', claim_epoch: 1 });
     const entry = { task_id: made.id, claim_epoch: 1, created_at: isoTime(T0) };
-    made.history.push(
+    const history = [
       { ...entry, id: newId(), worker_id: 'w1', event: 'claimed' },
       { ...entry, id: newId(), worker_id: 'w1', event: 'failed', reason: 'broke' },
       { ...entry, id: newId(), event: 'cancelled' },
-    );
+    ];
+    made.history = JSON.stringify(history);
     await storeTasks(made);
     const params = { id: made.id };
     const { text } = await ask('workers.attempts', { params });
-    assert.equal(text, JSON.stringify(made.history));
+    assert.equal(text, made.history);
     const page = await ask('workers.attempts', { params, search: 'offset=1&limit=1' });
-    assert.deepEqual(page.body, [made.history[1]]);
+    assert.deepEqual(page.body, [history[1]]);
     assert.match(page.link ?? '', /offset=2/);
     for (const call of [{ params, tenant: 'globex' }, { params: { id: newId() } }]) {
       const answer = ask('workers.attempts', call);

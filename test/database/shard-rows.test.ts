@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { OVERDUE_ROWS_MAX } from '../../actors/instance/timer-loads.js';
+import { OVERDUE_ROWS_MAX } from '../../actors/instance/loads.js';
 import { openLoads } from '../../actors/shard/loads.js';
 import { column } from '../helpers/columns.js';
 import { usePool } from '../helpers/database.js';

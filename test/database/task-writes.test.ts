@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { TASKS } from '../../actors/instance/tasks-as-they-stand.js';
+import { TASKS } from '../../actors/instance/task-tables.js';
 import type { Json } from '../helpers/api.js';
 import { type LocalShard, startShard } from '../helpers/shard.js';
 

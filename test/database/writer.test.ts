@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import pg from 'pg';
-import { TASKS } from '../../actors/instance/tasks-as-they-stand.js';
+import { TASKS } from '../../actors/instance/task-tables.js';
 import { linkControl } from '../../actors/runtime/control.js';
 import runWriter, {
   type WriterControl,

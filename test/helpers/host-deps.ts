@@ -27,7 +27,7 @@ export const instancesDeps = (): Omit<InstancesDeps, 'env' | 'loader' | 'plans'>
   ...hostDeps(),
   shard: 0,
   taskDecided: () => undefined,
-  turnedAway: () => undefined,
+  reachability: { turnedAway: () => undefined },
   changed: () => undefined,
   createAgain: () => undefined,
 });

@@ -1,8 +1,7 @@
 /** What an instance's actor makes of one message, without a host. */
 
-import type { Action } from '../../actors/instance/action.js';
 import { create, handle } from '../../actors/instance/actor.js';
-import type { LiveInstance } from '../../actors/instance/live-instance.js';
+import type { Action, LiveInstance } from '../../actors/instance/live-instance.js';
 import type { InstanceMessage } from '../../actors/instance/messages.js';
 import { Turn } from '../../actors/runtime/turn.js';
 import { EngineError } from '../../src/base/errors.js';

@@ -7,8 +7,12 @@
 
 import type pg from 'pg';
 import { OPEN_EVENTS_MAX } from '../../actors/event/loads.js';
-import { LARGE_COLUMNS, TASK_ALIASES, TASK_COLUMNS } from '../../actors/instance/loads.js';
-import { OVERDUE_ROWS_MAX } from '../../actors/instance/timer-loads.js';
+import {
+  LARGE_COLUMNS,
+  OVERDUE_ROWS_MAX,
+  TASK_ALIASES,
+  TASK_COLUMNS,
+} from '../../actors/instance/loads.js';
 import { LOAD_SQL } from '../../actors/shard/loads.js';
 import type { Execution } from '../../schema/execution.js';
 import { routeOf, shardOf } from '../../src/base/ids.js';

@@ -375,7 +375,8 @@ export class Observer extends Watcher {
       }
     }
     const epochs = new Set<number>();
-    for (const { event, claim_epoch, worker_id } of historyOf(after as never)) {
+    const history = JSON.stringify(after.history);
+    for (const { event, claim_epoch, worker_id } of historyOf({ ...after, history } as never)) {
       if (event !== 'claimed') continue;
       if (epochs.has(claim_epoch)) throw new Violation(`task ${key} was claimed twice at once`, id);
       epochs.add(claim_epoch);

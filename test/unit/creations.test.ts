@@ -63,15 +63,14 @@ beforeEach(() => {
   };
   creations = new Creations({
     shard: 0,
-    shards: 1,
-    env: instanceEnv(),
+    env: instanceEnv({
+      ids: createIdGenerator(
+        () => 1,
+        () => 7,
+      ),
+    }),
     clock: { monotonic: () => 0, setTimeout: () => undefined },
     random32: () => 7,
-    ids: createIdGenerator(
-      () => 1,
-      () => 7,
-    ),
-    maxContextBytes: 0,
     commits,
     loader: {
       instances: async (ids: readonly string[]) =>
@@ -82,10 +81,16 @@ beforeEach(() => {
       deletions: 0,
       isBlocked: () => false,
       get: (id) => plans.get(id),
-      seek: (id) =>
-        plans.has(id)
-          ? Promise.resolve(plans.get(id))
-          : new Promise<StoredSequence | undefined>((resolve) => loading.set(id, resolve)),
+      seek: (id) => {
+        if (plans.has(id)) return Promise.resolve(plans.get(id));
+        const joined = loading.get(id);
+        return new Promise<StoredSequence | undefined>((resolve) => {
+          loading.set(id, (found) => {
+            joined?.(found);
+            resolve(found);
+          });
+        });
+      },
     },
     names: {
       get: ({ name }) => names.get(name),
@@ -262,7 +267,6 @@ function makeBatch(plan: Plan, asked: readonly NewInstance[]): void {
     release: (released: readonly Effect[]) => void effects.push(...released),
     loader: { orphanedInstances: async () => [] },
     env: ENV,
-    shards: 1,
     clock: {
       monotonic: () => {
         ms += msPerLook;
@@ -274,7 +278,8 @@ function makeBatch(plan: Plan, asked: readonly NewInstance[]): void {
     instances: { adopt: (actor: LiveInstance) => void adopted.push(actor.record.id) },
   };
   const sequence = { plan } as StoredSequence;
-  createBatch(deps, 1, asked, new Set(), () => sequence);
+  const placed = asked.map((instance) => ({ instance, sequence }));
+  createBatch(deps, 1, placed, new Set());
 }
 
 const instances = (count: number, more: Parameters<typeof newInstance>[1] = {}): NewInstance[] =>

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Plans } from '../../actors/catalog/plans.js';
-import type { Sources } from '../../actors/instance/action.js';
+import type { Sources } from '../../actors/instance/live-instance.js';
 import { type LiveInstance, liveInstance } from '../../actors/instance/live-instance.js';
 import type { InstanceMessage } from '../../actors/instance/messages.js';
 import type { Expectations, Order, OrderedChange } from '../../actors/instance/orders.js';

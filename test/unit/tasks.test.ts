@@ -10,16 +10,15 @@ import type { InstanceMessage } from '../../actors/instance/messages.js';
 import { failureOf, newRecord, permitStatus } from '../../actors/instance/record.js';
 import { TASK } from '../../actors/instance/task-tables.js';
 import type { InstanceStatus } from '../../actors/instance/waits.js';
+import { wireTask } from '../../actors/instance/wire-texts.js';
 import {
   type Attempt,
   endRow,
   historyOf,
-  isTold,
+  isDerived,
   newTask,
   shorten,
-  taskRow,
   type WorkerTaskRecord,
-  wireTask,
 } from '../../actors/instance/worker-task.js';
 import type { Turn } from '../../actors/runtime/turn.js';
 import type { Block } from '../../schema/blocks.js';
@@ -28,6 +27,7 @@ import { stepIdempotencyKey } from '../../src/base/ids.js';
 import { LIMITS } from '../../src/base/limits.js';
 import type { Dispatch } from '../../src/core/progress.js';
 import { type WaitFacts, whole } from '../../src/core/waits.js';
+import { rowOf } from '../../src/db/lines.js';
 import { fieldsOf } from '../../src/db/mutation.js';
 import { column } from '../helpers/columns.js';
 import { instanceEnv, newInstance } from '../helpers/instances.js';
@@ -47,7 +47,7 @@ import { MUTATION_KINDS } from '../helpers/store.js';
 import { created, told } from '../helpers/turns.js';
 import { readRow } from '../helpers/unit-rows.js';
 
-const OWNER = { id: 'instance', tenant_id: 't', priority: 1 };
+const OWNER = { id: 'instance', tenant_id: 't', priority: 1, ownership_epoch: 0 };
 
 function task(id: string, blockId = 'a', iteration = ''): WorkerTaskRecord {
   const dispatch: Dispatch = {
@@ -105,7 +105,7 @@ const LATER = '2026-01-01T00:00:05.000Z';
 
 const PENDING = {
   ...{ id: '01950000-0000-7000-8000-000000000001', state: 'pending' as const, claim_epoch: 0 },
-  ...{ worker_id: null, claimed_at: null, completed_at: null, history: [] as Attempt[] },
+  ...{ worker_id: null, claimed_at: null, completed_at: null, history: '[]' },
 };
 const CLAIM = { worker_id: 'w', claim_epoch: 1, claimed_at: AT };
 const CLAIMED = { ...PENDING, state: 'claimed' as const, ...CLAIM };
@@ -130,7 +130,7 @@ test('one claim and a completion are told from the columns of the task, a stored
   assert.deepEqual(shownOf(CLAIMED), [`claimed 1 w ${AT}`]);
   assert.deepEqual(shownOf(COMPLETED), [`claimed 1 w ${AT}`, `completed 1 w ${LATER}`]);
   assert.deepEqual(shownOf(failed), [`claimed 1 w ${AT}`]);
-  assert.deepEqual(historyOf({ ...COMPLETED, history: [RECLAIMED] }), [RECLAIMED]);
+  assert.deepEqual(historyOf({ ...COMPLETED, history: JSON.stringify([RECLAIMED]) }), [RECLAIMED]);
 });
 
 test('what is told has the same ids each time, and each entry one of its own', () => {
@@ -142,13 +142,13 @@ test('what is told has the same ids each time, and each entry one of its own', (
 });
 
 test('only the first claim and its completion go without an entry', () => {
-  assert.ok(isTold(CLAIMED, 'claimed'));
-  assert.ok(isTold(COMPLETED, 'completed'));
-  assert.ok(!isTold({ ...CLAIMED, claim_epoch: 2 }, 'claimed'));
-  assert.ok(!isTold({ ...CLAIMED, history: [RECLAIMED] }, 'claimed'));
-  assert.ok(!isTold({ ...COMPLETED, history: [RECLAIMED] }, 'completed'));
+  assert.ok(isDerived(CLAIMED, 'claimed'));
+  assert.ok(isDerived(COMPLETED, 'completed'));
+  assert.ok(!isDerived({ ...CLAIMED, claim_epoch: 2 }, 'claimed'));
+  assert.ok(!isDerived({ ...CLAIMED, history: JSON.stringify([RECLAIMED]) }, 'claimed'));
+  assert.ok(!isDerived({ ...COMPLETED, history: JSON.stringify([RECLAIMED]) }, 'completed'));
   for (const event of ['reclaimed', 'failed', 'timed_out', 'cancelled'] as const) {
-    assert.ok(!isTold(CLAIMED, event), event);
+    assert.ok(!isDerived(CLAIMED, event), event);
   }
 });
 
@@ -167,21 +167,23 @@ test('a history that is full drops its oldest refusal first, then its oldest ent
 const ID = '01950000-0000-7000-8000-000000000001';
 const NOTED_AT = '2026-01-02T03:04:05.678Z';
 
-const FULL: WorkerTaskRecord = {
+const OVERLAY = { item: 'i "1"' };
+
+const FULL = {
   ...newTask(
     ID,
-    { id: ID, tenant_id: 't "1"', priority: 1 },
+    { id: ID, tenant_id: 't "1"', priority: 1, ownership_epoch: 7 },
     {
       ...{ node: 3, iteration: '0.1', attempt: 1, blockId: 'block "1"', handler: 'handler\n1' },
       ...{ external: true, queueName: 'queue\\1', timeoutMs: 5_000_000_000, secrets: [] },
       params: { amount: 5, note: 'ä "b"' },
-      overlay: { item: 'i "1"' },
+      overlay: OVERLAY,
       runs: 0,
     },
     undefined,
     Date.parse(NOTED_AT),
   ),
-  state: 'failed',
+  state: 'failed' as const,
   worker_id: 'w "1"',
   claim_epoch: 2,
   claimed_at: NOTED_AT,
@@ -191,13 +193,13 @@ const FULL: WorkerTaskRecord = {
   error_message: 'no "no"',
   error_retryable: false,
   checkpoint_seq: 4,
-  resume_checkpoint: { page: 3 },
+  resume_checkpoint: '{"page":3}',
 };
 
 const CONTEXT = { data: { a: 'ä' }, config: { b: 1 } };
 
 test('the record of a task has the fields of its shape, in their order', () => {
-  const record = JSON.parse(wireTask(FULL, CONTEXT, FULL.overlay, 'trace "1"'));
+  const record = JSON.parse(wireTask(FULL, CONTEXT, OVERLAY, 'trace "1"'));
   assert.deepEqual(Object.keys(record), Object.keys(WorkerTask.properties));
   const { block_id, handler_name, queue_name, worker_id, error_message } = FULL;
   assert.deepEqual(record, {
@@ -236,18 +238,22 @@ test('the row of its end has the columns that its end changes', () => {
     Object.keys(row),
     fieldsOf(TASK.end).map(([name]) => name),
   );
-  const { id, state, worker_id, claim_epoch, error_message, history } = FULL;
-  const expected = { id, state, worker_id, claim_epoch, error_message, history };
+  const { id, state, worker_id, claim_epoch, error_message } = FULL;
+  const expected = { id, state, worker_id, claim_epoch, error_message, history: [] };
   assert.deepEqual(row, { ...row, ...expected, output: { paid: true } });
 });
 
 test('its own row has what it was made of', () => {
   const task = { ...FULL, handler_name: 'h', queue_name: null };
-  const row = readRow('task.insert', taskRow(task, 7));
+  const row = readRow('task.insert', rowOf(TASK.insert, task));
   assert.deepEqual(row, {
     ...task,
     params: { amount: 5, note: 'ä "b"' },
     output: { paid: true },
+    resume_checkpoint: { page: 3 },
+    overlay: OVERLAY,
+    secrets: [],
+    history: [],
     ownership_epoch: 7,
   });
 });
@@ -509,7 +515,7 @@ test('a task that silences one worker after the other fails its step for good, a
   const { code, block_id, message } = failureOf(one.actor.record)!;
   assert.deepEqual([code, block_id], ['claims_lost', 'a']);
   assert.match(message, /10 claims/);
-  assert.equal(one.task.history.at(-1)?.event, 'reclaimed', 'no worker said that it failed');
+  assert.equal(historyOf(one.task).at(-1)?.event, 'reclaimed', 'no worker said that it failed');
 });
 
 for (const [max, code] of [

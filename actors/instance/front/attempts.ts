@@ -21,7 +21,7 @@ import type { PageRequest } from '../../../src/db/reads/reader.js';
 import { type Operation, pageReply } from '../../../src/http/operation.js';
 import { treeOf } from '../../release/core/block-tree.js';
 import { BLOCK_OUTPUTS } from '../output-tables.js';
-import { standing } from '../tasks-as-they-stand.js';
+import { standing } from '../task-tables.js';
 import type { AttemptEvent } from '../worker-task.js';
 
 export const instanceAttempts: Operation<'instances.attempts'> = async (deps, call) => {

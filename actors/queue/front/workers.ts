@@ -30,21 +30,22 @@ import {
   pageReply,
 } from '../../../src/http/operation.js';
 import { SEQUENCE_NAME } from '../../instance/front/instance-reads.js';
-import { OPEN_TASKS, WORKER_TASKS } from '../../instance/task-tables.js';
 import {
   OF_OPEN_ROWS,
+  OPEN_TASKS,
   selectedStanding,
   standing,
   TASKS as TASKS_AS_THEY_STAND,
   WITH_OPEN_ROWS,
-} from '../../instance/tasks-as-they-stand.js';
+  WORKER_TASKS,
+} from '../../instance/task-tables.js';
 import {
   TASK_COLUMNS,
   TASK_INSTANCE_COLUMNS,
   type TaskWireRow,
   taskText,
 } from '../../instance/wire-texts.js';
-import { type Attempt, historyOf } from '../../instance/worker-task.js';
+import { historyOf } from '../../instance/worker-task.js';
 import { WORKERS } from '../tables.js';
 
 const operations = {
@@ -57,7 +58,7 @@ const operations = {
   'workers.attempts': async ({ reads }, call) => {
     const { query, params, tenant } = call;
     const task = await rowOf(reads, taskHistory, 'worker task', params.id, tenant);
-    const entries = historyOf({ ...task, history: JSON.parse(task.history) as Attempt[] });
+    const entries = historyOf(task);
     const shown = entries.slice(query.offset, query.offset + (query.limit ?? entries.length));
     const text = JSON.stringify(shown);
     return pageReply(call, query, { text, count: shown.length, isCut: false, isWalked: false });
