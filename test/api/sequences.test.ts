@@ -243,7 +243,7 @@ const variant = (name: string, weight: number) => ({ name, weight, blocks: [noop
 const onFailure = (more: Json): Json => ({ on_failure: [step('h', 'noop', more)] });
 const CHOICE = { label: 'A', value: 'a' };
 
-// `schema.test.ts` and `plan.test.ts` have the others, `limits.test.ts` has the sizes.
+// `unit/schema.test.ts` and `unit/definitions.test.ts` have the others, `limits.test.ts` has the sizes.
 /** What the answer must say, and the definition's difference from a right one. */
 const REFUSED: readonly [string, Json][] = [
   ['namespace is required', { namespace: undefined }],

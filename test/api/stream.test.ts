@@ -196,7 +196,7 @@ for (const [what, openOne, refusal, begun, over] of [
 
 // ---------------------------------------------------------------- changes
 
-/** `change-cursor.test.ts` has more of them. */
+/** `cursors.test.ts` has more of them. */
 const MALFORMED = ['abc', '%25%25', 'a'.repeat(600)];
 
 const cursorOf = ({ created_at, id }: Pick<AuditEntry, 'created_at' | 'id'>) =>

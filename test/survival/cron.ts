@@ -1,4 +1,4 @@
-/** Schedules that fire every second. In `standby.test.ts` another server takes over. */
+/** Schedules that fire every second. */
 
 import assert from 'node:assert/strict';
 import type { CronSchedule, ScheduleCreated } from '../../schema/cron.js';
