@@ -1,14 +1,11 @@
 /**
- * The owner of the sequences. Definitions are immutable: created, deprecated, and deleted when no instance needs them.
- * Every shard has a cache of names: storing or deprecating a version is answered once all shards have invalidated it
- * (`names.ts`). Deletion is a barrier over all shards:
+ * The owner of the sequences, whose definitions are immutable. Every shard caches names (`names.ts`), so a new or
+ * deprecated version is answered after all shards have invalidated the name. Deletion is a barrier over all shards:
  *
- * 1. Every shard blocks the sequence, so that no new instance of it is created,
- * 2. and confirms when its earlier units are durable.
- * 3. Instances and releases that need the sequence are counted; if there are any, the block is lifted and the deletion
- *    refused.
- * 4. Otherwise a tombstone replaces the row in one unit, and every shard forgets the sequence. The tombstone stays
- *    until the front thread (`actors/instance/front/removal.ts`) has removed the instances.
+ * 1. Every shard blocks new instances of the sequence, and confirms when its earlier units are durable.
+ * 2. If instances or releases need the sequence, the block is lifted and the deletion refused.
+ * 3. Otherwise a tombstone replaces the row in one unit, and every shard evicts the sequence. The tombstone stays until
+ *    the front thread has removed the instances (`actors/instance/front/removal.ts`).
  */
 
 import type { Finding } from '../../schema/finding.js';
@@ -53,7 +50,7 @@ export interface CatalogDeps
 
 const KEY = 'catalog';
 
-/** The database does not tell which of the two unique keys was violated. */
+/** Names both unique keys, because the violated one is unknown. */
 const existsAlready = ({ id, namespace, name, version }: CreateSequence) =>
   `version ${version} of sequence ${name} in namespace ${namespace}` +
   `${id === undefined ? '' : `, or a sequence with the id ${id},`} exists already or is being removed; ` +
@@ -62,7 +59,7 @@ const existsAlready = ({ id, namespace, name, version }: CreateSequence) =>
 interface Deletion {
   readonly request: number;
   readonly tenant: string;
-  /** Failed instances are deleted with it. */
+  /** Failed instances are deleted with the sequence. */
   readonly isCascading: boolean;
   /** The shards that have not confirmed yet. */
   readonly unsettled: Set<number>;
@@ -84,11 +81,9 @@ export class Catalog implements Room {
   constructor(deps: CatalogDeps) {
     this.#deps = deps;
     this.#service = new Service(KEY, deps);
-    this.#publisher = new Publisher<string>(deps, EVERY_NAME, (version, names) => ({
-      kind: 'names.forget',
-      version,
-      names,
-    }));
+    const message = (version: number, names: readonly string[]) =>
+      ({ kind: 'names.forget', version, names }) as const;
+    this.#publisher = new Publisher<string>(deps, EVERY_NAME, message);
   }
 
   get parts() {
@@ -153,12 +148,12 @@ export class Catalog implements Room {
     );
   }
 
-  /** When it is answered, names lead to the sequence. */
+  /** Names resolve to the sequence, or no longer do, before the response. */
   update({ request, tenant, target: id, body: { hold } }: Call<UpdateSequence>): void {
     this.#change(request, tenant, id, (turn) => turn.put(SEQUENCE.hold, id, { id, hold }));
   }
 
-  /** Changes whether names lead to a sequence. @param then completes the change before the response */
+  /** Changes whether names resolve to a sequence. @param then runs before the response */
   #change(
     request: number,
     tenant: string,
@@ -182,7 +177,6 @@ export class Catalog implements Room {
   delete(request: number, tenant: string, id: string, query: SequenceDeleteQuery): void {
     const { cascade: isCascading } = query;
     if (query.dry_run) {
-      // Counted by the rows as they are; nothing is blocked.
       this.#service.answer(request, 200, undefined, async () => {
         await this.#own(tenant, id);
         const { ended, failed } = await this.#countUnneeded(id, isCascading);
@@ -207,10 +201,7 @@ export class Catalog implements Room {
     this.#blockEverywhere(id, true);
   }
 
-  /**
-   * A shard has blocked the sequence, and its earlier units are durable. The shard repeats this while the block lasts,
-   * because messages may be lost.
-   */
+  /** A shard confirms its block, repeatedly while it lasts, because messages may be lost. */
   blocked(id: string, shard: number): void {
     const deletion = this.#deletions.get(id);
     if (deletion === undefined) {
@@ -230,26 +221,27 @@ export class Catalog implements Room {
     );
   }
 
-  /** The instances of the sequence. @throws EngineError 409 when some need it, or a release does */
+  /** Counts the instances. @throws EngineError 409 when instances or a release need the sequence */
   async #countUnneeded(id: string, isCascading: boolean): Promise<InstanceCounts> {
     const { loader } = this.#deps;
     const [counts, release] = await this.#service.read(() =>
       Promise.all([loader.instanceCounts(id), loader.releaseNaming(id)]),
     );
-    const refusal = needOf(id, isCascading, counts, release);
-    if (refusal !== undefined) throw refusal;
-    return counts;
+    const { live, failed } = counts;
+    if (live > 0 || (failed > 0 && !isCascading)) {
+      const way = live === 0 ? '; cascade=true takes the failed ones along' : '';
+      throw conflict(`sequence ${id} has ${live} live and ${failed} failed instances${way}`);
+    }
+    if (release === undefined) return counts;
+    throw conflict(`sequence ${id} is part of release ${release.id}, which is ${release.state}`);
   }
 
-  /** The successor of the shard has no block yet. */
+  /** The restarted shard has no block yet. */
   peerLost(shard: number): void {
     for (const [id, deletion] of this.#deletions) {
       if (deletion.isDecided) continue;
-      // A new record, so that a count in progress, which misses the shard's later instances, is void.
-      this.#deletions.set(id, {
-        ...deletion,
-        unsettled: new Set([...deletion.unsettled, shard]),
-      });
+      // A new object voids a count in progress, which misses later instances of the shard.
+      this.#deletions.set(id, { ...deletion, unsettled: new Set([...deletion.unsettled, shard]) });
     }
   }
 
@@ -257,10 +249,10 @@ export class Catalog implements Room {
     for (const id of this.#deletions.keys()) this.#block(id, true, shard);
   }
 
-  /** @param found why it is refused, or whether there are instances to remove */
+  /** @param found the refusal, or whether there are instances to remove */
   #decide(id: string, deletion: Deletion, found: EngineError | boolean): void {
     const { request, tenant } = deletion;
-    // A shard restarted since then: its confirmation leads here again.
+    // A shard has restarted since the count; its confirmation starts another count.
     if (this.#deletions.get(id) !== deletion) return;
     if (found instanceof EngineError) {
       this.#deletions.delete(id);
@@ -284,7 +276,7 @@ export class Catalog implements Room {
     });
   }
 
-  /** The instances of a deleted sequence are removed. */
+  /** Deletes the tombstone after the instances were removed. */
   forget(request: number, id: string): void {
     this.#service.serve(request, (turn) => {
       turn.put(TOMBSTONE.clear, id, { id });
@@ -298,11 +290,7 @@ export class Catalog implements Room {
     return owned(row, tenant, `sequence ${id}`);
   }
 
-  #inTurn<T>(
-    work: Promise<T>,
-    then: (result: T) => void,
-    fail: (error: EngineError) => void,
-  ): void {
+  #inTurn<T>(work: Promise<T>, then: (result: T) => void, fail: (error: EngineError) => void) {
     const { schedule } = this.#deps;
     work.then(
       (result) => schedule(() => then(result)),
@@ -343,18 +331,4 @@ function warningsOf(
   const { errors, warnings } = judged;
   if (errors.length > 0 || (query.strict && warnings.length > 0)) throw judged.refusal();
   return [...warnings];
-}
-
-function needOf(
-  id: string,
-  isCascading: boolean,
-  { live, failed }: InstanceCounts,
-  release: NeedingRelease | undefined,
-): EngineError | undefined {
-  if (live > 0 || (failed > 0 && !isCascading)) {
-    const way = live === 0 ? '; cascade=true takes the failed ones along' : '';
-    return conflict(`sequence ${id} has ${live} live and ${failed} failed instances${way}`);
-  }
-  if (release === undefined) return undefined;
-  return conflict(`sequence ${id} is part of release ${release.id}, which is ${release.state}`);
 }

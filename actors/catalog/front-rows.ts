@@ -1,7 +1,6 @@
 /**
- * Rows that only the front thread applies, on the first shard: API keys (`front/api-keys.ts`) and limits of tenants
+ * Commits rows for the front thread, on the first shard: API keys (`front/api-keys.ts`) and tenant limits
  * (`actors/limits/front/tenant-limits.ts`). Each change is one unit, and its response follows when that is durable.
- * Input is already checked, so nothing is cached here.
  */
 
 import type { StoredRow, WrittenRow } from '../../src/db/table.js';
@@ -23,14 +22,14 @@ export function keyOperations(deps: ServiceDeps) {
       serve: ({ request, body: row }: Call<KeyRow>) =>
         commit(request, row.tenant_id, (turn) => turn.put(API_KEY.insert, row.id, row)),
     },
-    // The tenant of the unit is the key's: while it is suspended the key must not seem to be revoked.
+    // The unit has the tenant of the key, so that the revocation fails while the tenant is suspended.
     'keys.revoke': {
       serve: ({ request, tenant, body: use }: Call<KeyUse>) =>
         commit(request, tenant, (turn) =>
           turn.put(API_KEY.update, use.id, { ...use, revoked: true }),
         ),
     },
-    // Units commit in order, and the front reports no use after a revocation: so a stored use cannot undo it.
+    // Cannot undo a revocation: units commit in order, and the front reports no use after a revocation.
     'keys.used': {
       serve: ({ request, body: uses }: Call<readonly KeyUse[]>) =>
         commit(request, undefined, (turn) => {

@@ -22,7 +22,7 @@ export const CATALOG_SQL = {
   sequence:
     'select id, tenant_id, namespace, name, version, deprecated, definition from sequences ' +
     'where id = $1::uuid',
-  // Names lead to candidates of unpromoted releases last, and to sequences on hold never.
+  // Names never resolve to sequences on hold, and to candidates of unpromoted releases only if there is no other.
   namedSequence:
     'select w.n, o.id, o.is_on_hold from unnest($1::text[], $2::text[], $3::text[], $4::int[]) ' +
     'with ordinality as w(tenant_id, namespace, name, version, n) cross join lateral (' +

@@ -1,7 +1,6 @@
 /**
- * A cache of the names of sequences on one shard, for creations and fires by name. An entry is read from rows on demand
- * and kept until the catalog reports a new, deprecated or released version of the name (`names.forget`), a sequence is
- * deleted, or a routing table changes.
+ * A cache of sequence ids by name on one shard. An entry is read on demand and kept until the catalog reports a changed
+ * version of the name (`names.forget`), a sequence is deleted, or a routing table changes.
  */
 
 import { lastUsed } from '../../src/base/quota/last-used.js';
@@ -13,11 +12,11 @@ export interface NamesDeps {
   readonly loader: Pick<CatalogLoads, 'namedSequence'>;
   /** All entries are void once this has changed. */
   readonly since: () => number;
-  /** The names of that version were invalidated. */
+  /** Called when the names of a `names.forget` were invalidated. */
   readonly forgotten: (version: number) => void;
 }
 
-/** A hundred bytes each; others are read on demand. */
+/** Maximum number of cached names, at a hundred bytes each. */
 const NAMES_MAX = 50_000;
 
 /** Stands for every name in an invalidation. */
@@ -27,7 +26,7 @@ export class Names implements Room {
   readonly #deps: NamesDeps;
   readonly #ids = lastUsed<string, string>(NAMES_MAX);
   #since = 0;
-  /** Counts invalidations: reads in progress at one may be stale. */
+  /** The number of invalidations. A read in progress during one may be stale. */
   #changes = 0;
 
   readonly messages = {
@@ -60,7 +59,7 @@ export class Names implements Room {
     return id;
   }
 
-  /** @param names whose newest version may have changed, see `wordOf` */
+  /** @param names see `wordOf` */
   forget(names: readonly string[]): void {
     this.#changes += 1;
     if (names.includes(EVERY_NAME)) this.#ids.clear();
@@ -79,12 +78,12 @@ export class Names implements Room {
   }
 }
 
-/** The name in an invalidation; a given version never leads to another id. */
+/** The name in an invalidation. It has no version, because the id of a given version never changes. */
 export function wordOf(tenant: string, namespace: string, name: string): string {
   return `${tenant}\0${namespace}\0${name}`;
 }
 
-/** NUL cannot occur inside a part: Postgres stores no text with it. */
+/** The separator NUL cannot occur in a part, because Postgres stores no text with it. */
 function placeOf({ tenant, namespace, name, version }: SequenceName): string {
   const word = wordOf(tenant, namespace, name);
   return version === null ? word : `${word}\0${version}`;

@@ -1,7 +1,7 @@
 /**
- * A cache of compiled plans on one shard, by the size of their definitions. Definitions are immutable. A deletion blocks
- * the sequence first (see `catalog.ts`): the shard creates no more instances of it, and confirms to the first shard when
- * the earlier ones are durable.
+ * A cache of compiled plans on one shard, limited by the size of their definitions, which are immutable. A deletion
+ * blocks the sequence first (see `catalog.ts`): the shard creates no more instances of it, and confirms to the first
+ * shard when the earlier ones are durable.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -26,7 +26,7 @@ export interface StoredSequence {
   readonly checkInput: ((data: JsonValue) => string | undefined) | undefined;
 }
 
-/** Lookups from before this many deletions are repeated. */
+/** Lookups from before more deletions than this are repeated. */
 const DELETED_IDS_MAX = 1_000;
 
 export class Plans implements Room {
@@ -43,7 +43,6 @@ export class Plans implements Room {
     this.#loader = loader;
   }
 
-  /** The cached plan; undefined for a blocked sequence, which takes no instances. */
   get(sequenceId: string): StoredSequence | undefined {
     return this.#cache.get(sequenceId);
   }
@@ -56,7 +55,7 @@ export class Plans implements Room {
     this.#blocked.add(sequenceId);
   }
 
-  /** Whether it was deleted is unknown, so it is read again on demand. */
+  /** The sequence may have been deleted, so its row is read again on demand. */
   unblock(sequenceId: string): void {
     if (this.isBlocked(sequenceId)) this.sequenceEvicted(sequenceId);
   }
@@ -69,7 +68,7 @@ export class Plans implements Room {
     if (this.#deleted.length > DELETED_IDS_MAX) this.#deleted.shift();
   }
 
-  /** Forgets the plans of a suspended tenant, which may be stale once it is admitted again. */
+  /** Evicts the plans of a tenant that is admitted again, because they may be stale. */
   tenantComes(tenant: string): void {
     for (const [id, { tenantId }] of this.#cache.entries()) {
       if (tenantId === tenant) this.sequenceEvicted(id);
@@ -83,15 +82,15 @@ export class Plans implements Room {
 
   /**
    * Call it in the turn that creates an instance, so that the count before a deletion does not miss it.
-   * @param deletions as of the lookup of the sequence: a later one may be of it
-   * @throws EngineError 503 when the sequence is being deleted, or may just have been
+   * @param deletions the count when the sequence was looked up
+   * @throws EngineError 503 when the sequence is being deleted, or may have been deleted since the lookup
    */
   checkUsable(sequenceId: string, deletions = this.#deletions): void {
-    if (!this.isBlocked(sequenceId) && !this.#mayBeGone(sequenceId, deletions)) return;
+    if (!this.isBlocked(sequenceId) && !this.#mayBeDeleted(sequenceId, deletions)) return;
     throw unavailable('ENG_OVERLOADED', `sequence ${sequenceId} is being deleted`);
   }
 
-  #mayBeGone(sequenceId: string, deletions: number): boolean {
+  #mayBeDeleted(sequenceId: string, deletions: number): boolean {
     const later = this.#deletions - deletions;
     if (later === 0) return false;
     return later > this.#deleted.length || this.#deleted.slice(-later).includes(sequenceId);
@@ -108,10 +107,7 @@ export class Plans implements Room {
     return loading;
   }
 
-  /**
-   * The same for a request: a sequence of another tenant takes a read, like an unknown one.
-   * @param tenantId of the caller, who has to check the owner
-   */
+  /** As `load`, but a sequence of another tenant takes a read, like an unknown one. The caller checks the owner. */
   async seek(sequenceId: string, tenantId: string): Promise<StoredSequence | undefined> {
     const cached = this.#cache.get(sequenceId);
     if (cached === undefined) return this.load(sequenceId);
@@ -120,8 +116,8 @@ export class Plans implements Room {
   }
 
   /**
-   * The plan of an instance with injected blocks, which is not cached because few instances have them.
-   * @returns undefined for an unknown sequence; `ok: false` when the blocks do not fit together
+   * The plan of an instance with injected blocks, which is not cached because few instances have such blocks.
+   * @returns undefined for an unknown sequence; `ok: false` when the blocks are not compatible
    */
   async compile(sequenceId: string, injected: readonly Block[]): Promise<CompiledPlan | undefined> {
     if (injected.length === 0) {
@@ -137,7 +133,7 @@ export class Plans implements Room {
     const deletions = this.#deletions;
     const row = await this.#loader.sequence(sequenceId);
     if (row === undefined) return undefined;
-    // It may have been deleted while its row was being read.
+    // The sequence may have been deleted during the read.
     if (deletions !== this.#deletions) return this.#read(sequenceId);
     const definition = definitionOf(row);
     const compiled = compiledPlan(row, definition, []);
@@ -175,7 +171,7 @@ function compiledPlan(
   return compilePlan({ id, name, version, blocks, on_failure, on_cancel }, whenUsed);
 }
 
-/** Compiling a schema takes half a millisecond, so it waits for the first value. */
+/** Compiles the schema at the first use, because it takes half a millisecond. */
 function whenUsed(schema: JsonObject): (value: JsonValue) => string | undefined {
   let check: ((value: JsonValue) => string | undefined) | undefined;
   return (value) => {
@@ -216,7 +212,7 @@ export class SequenceBlocks implements Room {
     }
   }
 
-  /** Repeated while it is blocked: the message that ends the block may be lost. */
+  /** Repeated while the sequence is blocked, because the message that ends the block may be lost. */
   #confirm(sequence: string): void {
     const { plans, commits, release, schedule, clock, shard } = this.#deps;
     if (this.#stopped || !plans.isBlocked(sequence)) return;

@@ -9,7 +9,7 @@ import { Names } from './names.js';
 import { Plans, SequenceBlocks } from './plans.js';
 
 export interface CatalogNeeds extends Pick<CatalogDeps, 'deprecated'> {
-  /** The number of routing tables so far: what names lead to may change with each. */
+  /** The number of routing tables so far. Names may resolve differently with each. */
   readonly routeTables: () => number;
 }
 

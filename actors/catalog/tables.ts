@@ -3,17 +3,12 @@
 import { clear, insert, mutations, set, special, update } from '../../src/db/mutation.js';
 import { table } from '../../src/db/table.js';
 
+/** Deleted sequences whose instances are still being removed. */
 export const SEQUENCE_TOMBSTONES = table(
   'sequence_tombstones',
   ['id'],
-  {
-    id: 'uuid',
-    created_at: 'timestamptz',
-  },
-  {
-    // Deleted sequences whose instances are still being removed.
-    ofTenant: 'id in (select sequence_id from instances where tenant_id = $T)',
-  },
+  { id: 'uuid', created_at: 'timestamptz' },
+  { ofTenant: 'id in (select sequence_id from instances where tenant_id = $T)' },
 );
 
 export const SEQUENCES = table(
@@ -43,17 +38,14 @@ export const SEQUENCE = mutations('sequence', {
   },
   update: update(SEQUENCES, ['deprecated']),
   hold: update(SEQUENCES, ['hold']),
-  // With dependent rows; the instances follow while the tombstone exists.
+  // Deletes dependent rows, too. Instances are removed later, while the tombstone exists.
   delete: special(SEQUENCES, 'barrier', { id: 'uuid' }, (rows, tables) => {
-    const gone = tables.flatMap(({ name, sequence }) =>
-      sequence === undefined
-        ? []
-        : [
-            `${name}_gone as (\n  delete from ${name} t using ${rows} where t.${sequence} = r.id\n)`,
-          ],
-    );
+    const deletions = tables.flatMap(({ name, sequence: column }) => {
+      if (column === undefined) return [];
+      return `${name}_gone as (\n  delete from ${name} t using ${rows} where t.${column} = r.id\n)`;
+    });
     return `
-with ${gone.join(', ')}
+with ${deletions.join(', ')}
 delete from sequences s using ${rows} where s.id = r.id`;
   }),
 });

@@ -1,7 +1,4 @@
-/**
- * What releases record on an instance: the stamp in its metadata, its columns, and one outcome row that gates are
- * judged by.
- */
+/** The data of a release on an instance: metadata, columns, and the outcome row that gates count. */
 
 import type { BodyOf } from '../../schema/routes.js';
 import { type InstanceState, isEnded } from '../../schema/states.js';
@@ -11,7 +8,6 @@ import type { Turn } from '../runtime/turn.js';
 import type { Route } from './core/routes.js';
 import { RELEASE_OUTCOME } from './tables.js';
 
-/** The part of a creation that routing needs. */
 export interface Routable {
   readonly id: string;
   readonly body: Pick<
@@ -22,7 +18,6 @@ export interface Routable {
   readonly route?: Route | undefined;
 }
 
-/** The part of a stored instance that its outcome row needs. */
 export interface Attributed {
   readonly id: string;
   readonly sequence_id: string;
@@ -45,10 +40,9 @@ export function targetOf(instance: Routable): string {
   return instance.route?.sequenceId ?? askedOf(instance);
 }
 
-/** The key that assigns the instance to one side of a canary; a generated id is no cohort key. */
+/** The key that assigns the instance to one side of a canary. */
 export function cohortKeyOf({ id, body }: Routable): string {
-  const metadata = (body.metadata ?? {}) as JsonObject;
-  return body.idempotency_key || (cohortKeyIn(metadata) ?? id);
+  return body.idempotency_key || (cohortKeyIn((body.metadata ?? {}) as JsonObject) ?? id);
 }
 
 export function cohortKeyIn(metadata: JsonObject): string | undefined {
@@ -67,7 +61,7 @@ export function stamped(metadata: JsonObject, route: Route | undefined): JsonObj
   return own;
 }
 
-/** Keeps the outcome row equal to the state, in the unit that changes it. A dry run has none. */
+/** Updates the outcome row in the unit that changes the state. A dry run has no outcome row. */
 export function noteOutcome(record: Attributed, turn: Turn, before: InstanceState): void {
   const { id, release_id, sequence_id, created_at, snapshot } = record;
   if (release_id === null || snapshot.runtime.dry_run === true) return;

@@ -1,7 +1,7 @@
 /**
- * Schedules the evaluation of canary gates after routed instances have ended. Each release is evaluated one look at a
- * time and for at most a twentieth of the time, however many instances end. Hints may be lost, so `releases.ts` repeats
- * them for all canaries from time to time.
+ * Schedules the evaluation of canary gates after routed instances have ended. One release is evaluated at a time, and
+ * each for at most a twentieth of the time. Hints may be lost, so `releases.ts` periodically repeats them for all
+ * canaries.
  */
 
 import type { Clock, TimerHandle } from '../../src/base/clock.js';
@@ -12,15 +12,15 @@ export interface GateWatchDeps {
   readonly look: (release: string) => Promise<boolean>;
 }
 
-/** Minimum rest of a release after a look. */
+/** Minimum pause of a release after an evaluation. */
 const REST_MS = 1_000;
-/** Minimum rest as a multiple of the time the look took: counting costs in proportion to the runs. */
+/** Minimum pause as a multiple of the time of the evaluation, which grows with the number of runs. */
 const REST_FACTOR = 20;
 
 export class GateWatch {
   readonly #deps: GateWatchDeps;
   readonly #due = new Set<string>();
-  /** Releases being evaluated (undefined) or resting. */
+  /** Releases that are being evaluated (undefined) or pausing. */
   readonly #resting = new Map<string, TimerHandle>();
   readonly #hinted = new Set<string>();
   #isLooking = false;
@@ -49,7 +49,7 @@ export class GateWatch {
     const { clock, look } = this.#deps;
     this.#due.delete(release);
     this.#isLooking = true;
-    // Instances that end from now on may be missed by this look.
+    // This evaluation may miss instances that end from now on.
     this.#resting.set(release, undefined);
     const began = clock.monotonic();
     void look(release).then((hasLooked) => {

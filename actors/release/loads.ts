@@ -11,10 +11,7 @@ import {
 } from './core/record.js';
 import type { RoutingRow } from './core/routes.js';
 
-export interface ReleaseStateRow {
-  readonly id: string;
-  readonly state: ReleaseState;
-}
+export type ReleaseStateRow = { readonly id: string; readonly state: ReleaseState };
 
 export interface OpenReleaseRow extends ReleaseStateRow {
   readonly is_deprecated: boolean;
@@ -38,8 +35,8 @@ export const RELEASE_SQL = {
     'coalesce((select s.deprecated from sequences s where s.id = candidate_sequence_id), false) ' +
     "as is_deprecated from releases where state in ('canary', 'validating')) r " +
     "where state = 'validating' or is_deprecated or json_array_length(gates) > 0",
-  // Earlier runs are read by the index on a sequence's instances, newest first, only as many as the baseline lacks. One
-  // statement, so that both parts are of one snapshot.
+  // Earlier runs are read by index, newest first, and only as many as the baseline lacks. One statement, so that both
+  // parts are of one snapshot.
   releaseOutcomes:
     'with counted as (select sequence_id, state, count(*) as instances from release_outcomes ' +
     'where release_id = $1::uuid and created_at >= $2::timestamptz group by sequence_id, state) ' +
@@ -74,10 +71,7 @@ export function releaseLoads(queries: Queries) {
       sql.all<ReleaseStateRow>('leadingReleases', [candidate]),
     /** Releases in validation, and canaries with gates or a deprecated candidate. */
     openReleases: () => sql.all<OpenReleaseRow>('openReleases', []),
-    /**
-     * Outcomes of instances that the release routed since its canary began, plus the newest earlier runs of its
-     * baseline as far as those are too few.
-     */
+    /** Outcomes of instances routed since the canary began, plus as many earlier baseline runs as the sample lacks. */
     releaseOutcomes: (release: string, { since, baseline, from, sample }: RunsToJudge) =>
       sql.all<Outcomes>('releaseOutcomes', [release, since, baseline, from, sample]),
     routingReleases: () => sql.all<RoutingRow>('routingReleases', []),

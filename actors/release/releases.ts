@@ -1,8 +1,8 @@
 /**
  * The owner of all releases, on the first shard. It caches no rows: it reads a release, decides, and commits the new
- * state and its decision as one unit; requests about one baseline are serialized. A change of routing is answered once
- * every shard routes by it (`runtime/publisher.ts`). A periodic sweep finds what no message reported: validations whose
- * front thread died, and failing gates.
+ * state and its decision as one unit; requests about one baseline are serialized. A change of routing is answered after
+ * every shard has applied it (`runtime/publisher.ts`). A periodic sweep finds validations whose front thread died, and
+ * failing gates whose hints were lost.
  */
 
 import type {
@@ -44,7 +44,7 @@ import { GateWatch } from './gate-watch.js';
 import type { ReleaseLoads } from './loads.js';
 import { type Check, commitRelease, expectMove, type Move, moved } from './store.js';
 
-/** The body of `releases.endValidation`, which only the front sends. */
+/** The body of `releases.endValidation`, an internal operation of the front thread. */
 export type ValidationEnd =
   | { readonly outcome: 'ready'; readonly evidence: Omit<ValidationSummary, 'validated_at'> }
   | { readonly outcome: 'failed' | 'draft'; readonly reason: string };
@@ -58,7 +58,7 @@ export interface ReleasesDeps
 }
 
 const SWEEP_MS = 10_000;
-/** The front ends a validation long before; after this time it is given up. */
+/** A validation that the front has not ended by then is abandoned. */
 const VALIDATION_MS_MAX = 10 * 60_000;
 const DEFAULT_TENANT = 'default';
 
@@ -67,7 +67,7 @@ export class Releases implements Room {
   readonly #publisher: Publisher;
   readonly #watch: GateWatch;
   readonly #service: Service;
-  /** Validations that the front runs, with the time at which they are given up. */
+  /** Validations in progress on the front thread, with the time at which they count as abandoned. */
   readonly #validations = new Map<string, number>();
   readonly #sweeping: BackgroundJob;
 
@@ -79,10 +79,8 @@ export class Releases implements Room {
   constructor(deps: ReleasesDeps) {
     this.#deps = deps;
     this.#service = new Service('releases', deps);
-    this.#publisher = new Publisher<void>(deps, undefined, (version) => ({
-      kind: 'routes.read',
-      version,
-    }));
+    const message = (version: number) => ({ kind: 'routes.read', version }) as const;
+    this.#publisher = new Publisher<void>(deps, undefined, message);
     const { clock, log } = deps;
     this.#sweeping = new BackgroundJob({
       clock,
@@ -93,8 +91,6 @@ export class Releases implements Room {
     });
     this.#watch = new GateWatch({ clock, look: (release) => this.#look(release) });
   }
-
-  // ---------------------------------------------------------------- life
 
   get parts() {
     return [this.#publisher];
@@ -129,7 +125,7 @@ export class Releases implements Room {
       const tenant = tenantOf(header, body.tenant_id) || DEFAULT_TENANT;
       const create = () => this.#create(tenant, body);
       const row = await this.#service.inLine(body.baseline_sequence_id, create);
-      // From now on the name leads to the candidate by the release only.
+      // From now on, names resolve to the candidate only through the release.
       await this.#publisher.publish();
       return releaseOf(row);
     });
@@ -175,8 +171,8 @@ export class Releases implements Room {
   }
 
   /**
-   * Without `skip` the caller runs the validation and ends it with `endValidation`. A draft does not protect its
-   * candidate, so the candidate must still exist and not be being deleted.
+   * Without `skip` the caller runs the validation and calls `endValidation`. A draft does not protect its candidate, so
+   * a deletion of the candidate in progress is an error.
    */
   beginValidation({ request, tenant, target: id, body: { skip } }: Call<ValidateRelease>): void {
     const { plans, clock } = this.#deps;
@@ -224,17 +220,11 @@ export class Releases implements Room {
     this.#serveMove(request, tenant, id, async (row) => {
       expectMove(row, 'canary');
       await this.#expectUnrouted(row.baseline_sequence_id);
-      // A release that was made ready without a validation may have lost its candidate.
+      // The candidate may have been deprecated, or deleted while the release was a draft.
       const candidate = await this.#sequence(row.tenant_id, row.candidate_sequence_id);
       if (candidate.deprecated) throw conflict(`the candidate of release ${id} is deprecated`);
-      // Decisions may have a later time than the clock that instances are created by.
-      const set = { canary_percent: percent };
-      return this.#reroute(row, {
-        to: 'canary',
-        actor: OPERATOR,
-        reason: canaryReason(percent),
-        set,
-      });
+      const [reason, set] = [canaryReason(percent), { canary_percent: percent }];
+      return this.#reroute(row, { to: 'canary', actor: OPERATOR, reason, set });
     });
   }
 
@@ -244,7 +234,7 @@ export class Releases implements Room {
     );
   }
 
-  /** Repeating it changes nothing, and is answered after the same publish as the first one. */
+  /** Idempotent. A repeated request, too, is answered after every shard has the routing. */
   rollback({ request, tenant, target: id }: Call): void {
     this.#serveMove(request, tenant, id, async (row) => {
       if (row.state === 'rolled_back') return row;
@@ -252,7 +242,7 @@ export class Releases implements Room {
     });
   }
 
-  /** `force` is recorded; evidence that does not pass never promotes. */
+  /** `force` is only recorded: a gate that does not pass prevents the promotion anyway. */
   promote({ request, tenant, target: id, body }: Call<PromoteRelease>): void {
     this.#serve(request, 200, async () => {
       const promote = (row: ReleaseRow) => this.#promote(row, body.force ?? false);
@@ -288,8 +278,8 @@ export class Releases implements Room {
 
   /** Evaluates the gates; a failing one rolls a canary back. */
   async #judge(before: ReleaseRow): Promise<Judged> {
-    const asked = runsToJudge(before);
-    const outcomes = await this.#read((rows) => rows.releaseOutcomes(before.id, asked));
+    const runs = runsToJudge(before);
+    const outcomes = await this.#read((rows) => rows.releaseOutcomes(before.id, runs));
     const evidence = judge(before.gates, before, outcomes);
     const failing = findVerdict(evidence, 'fail');
     if (before.state !== 'canary' || failing === undefined) {
@@ -300,7 +290,7 @@ export class Releases implements Room {
     return { evidence, before, after: await this.#reroute(before, rollback) };
   }
 
-  // ---------------------------------------------------------------- by itself
+  // ---------------------------------------------------------------- automatic changes
 
   /** @returns false when the rows could not be read */
   async #look(id: string): Promise<boolean> {
@@ -319,14 +309,13 @@ export class Releases implements Room {
 
   /** Ends abandoned validations, evaluates all canaries, and pauses those with a deprecated candidate. */
   async #sweep(): Promise<void> {
-    for (const open of await this.#read((rows) => rows.openReleases())) {
-      const { id, state, is_deprecated } = open;
+    for (const { id, state, is_deprecated } of await this.#read((rows) => rows.openReleases())) {
       try {
         if (state !== 'canary') await this.#inTurn('', id, (row) => this.#recover(row));
         else if (is_deprecated) await this.#pauseDeprecated(id);
         else this.#watch.hint(id);
       } catch (error) {
-        // One failing release, such as of a suspended tenant, does not stop the others.
+        // A failing release, such as one of a suspended tenant, does not stop the others.
         this.#note(error);
       }
     }
@@ -336,11 +325,10 @@ export class Releases implements Room {
     const until = this.#validations.get(row.id) ?? 0;
     if (row.state !== 'validating' || until > this.#deps.clock.monotonic()) return;
     this.#validations.delete(row.id);
-    const reason = REASONS.validationLost;
-    await this.#move(row, { to: 'draft', actor: VALIDATION, reason });
+    await this.#move(row, { to: 'draft', actor: VALIDATION, reason: REASONS.validationLost });
   }
 
-  /** A sequence was deprecated; resolves when no shard routes to it any more. */
+  /** Called when a sequence was deprecated. Resolves when no shard routes to it any more. */
   async deprecated(sequence: string): Promise<void> {
     try {
       const leading = await this.#read((rows) => rows.leadingReleases(sequence));
@@ -353,7 +341,7 @@ export class Releases implements Room {
     await this.#publisher.publish();
   }
 
-  /** Routing already skips a deprecated candidate: pausing makes it visible. */
+  /** Routing already skips a deprecated candidate; pausing makes this visible. */
   async #pauseDeprecated(id: string): Promise<void> {
     await this.#inTurn('', id, async (row) => {
       if (row.state !== 'canary') return;
@@ -361,19 +349,19 @@ export class Releases implements Room {
     });
   }
 
-  /** Anything but an expected error of the database or the writer is a defect. */
+  /** Logs expected errors of the database or the writer as retries, others as defects. */
   #note(error: unknown): void {
     if (!(error instanceof EngineError)) this.#deps.log.error({ err: error }, 'defect');
     else this.#deps.log.debug({ err: error }, 'releases could not be looked at; trying again');
   }
 
-  // ---------------------------------------------------------------- in turn
+  // ---------------------------------------------------------------- reads and moves
 
   async #find(tenant: string, id: string): Promise<ReleaseRow> {
     return owned(await this.#read((rows) => rows.release(id)), tenant, `release ${id}`);
   }
 
-  /** Runs the work with the stored release, serialized with all other work on its baseline. */
+  /** Runs the work with the stored release. Work on one baseline is serialized. */
   async #inTurn<T>(tenant: string, id: string, work: (row: ReleaseRow) => Promise<T>): Promise<T> {
     const { baseline_sequence_id } = await this.#find(tenant, id);
     return this.#service.inLine(baseline_sequence_id, async () =>
@@ -394,7 +382,7 @@ export class Releases implements Room {
     });
   }
 
-  /** A move with an unknown outcome may have changed routing. */
+  /** Publishes after an error, too, because a move with an unknown outcome may have changed routing. */
   async #reroute(row: ReleaseRow, move: Move): Promise<ReleaseRow> {
     expectMove(row, move.to);
     try {

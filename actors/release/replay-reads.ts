@@ -1,15 +1,12 @@
 /**
- * Reads the ended runs that a release is validated with. The sample walks `instances_by_sequence` from the newest end;
- * each run is read by id in one statement, so that it is one snapshot.
+ * Reads ended runs for the validation of a release. The sample is read by the index `instances_by_sequence`; each run
+ * is read in one statement, so that it is one snapshot.
  */
 
 import { lookup } from '../../src/db/reads/lookup.js';
 import type { RecordedRun } from './core/recording.js';
 
-export interface SampledRun {
-  readonly id: string;
-  readonly bytes: number;
-}
+export type SampledRun = { readonly id: string; readonly bytes: number };
 
 type JsonMember = 'data' | 'config' | 'execution' | 'outputs' | 'tasks' | 'receipts' | 'signals';
 
@@ -18,19 +15,19 @@ export interface StoredRun
   extends Omit<RecordedRun, JsonMember | 'state'>,
     Readonly<Record<JsonMember, string>> {
   readonly state: string;
-  /** It ran injected blocks, beside those of its sequence. */
+  /** The run has injected blocks beside those of its sequence. */
   readonly has_injected: boolean;
 }
 
-/** Rows of `block_outputs` with the result of a step or the answer of a person; others are notes on attempts. */
+/** Rows of `block_outputs` with the result of a step or a person's answer, without notes on attempts. */
 const ENDS = "(o.output_ref is null or o.output_ref in ('__error__', 'human_input'))";
-/** The output of a worker's task is usually also stored as the output of its step. */
+/** The output of a worker task is usually stored as the output of its step, too. */
 const HAS_OUTPUT =
   'exists (select 1 from block_outputs b where b.instance_id = t.instance_id ' +
   'and b.block_id = t.block_id and b.iteration = t.iteration)';
 
 export const REPLAY_SQL = {
-  // The sizes of the sampled rows only, not of all rows that the index scan visits.
+  // The subquery limits the rows first, so that only their sizes are computed.
   sample:
     'select i.id, (octet_length(coalesce(i.creation_data, i.data)::text) ' +
     '+ octet_length(i.config::text) + octet_length(i.execution::text) ' +
@@ -79,5 +76,4 @@ const CHEAPER = 'ask for a smaller sample, or try again later';
 
 /** Completed and failed runs of a sequence, newest first, without dry runs. */
 export const sampledRuns = lookup<SampledRun>('reads_replay_sample', REPLAY_SQL.sample, CHEAPER);
-
 export const storedRun = lookup<StoredRun>('reads_replay_run', REPLAY_SQL.run, CHEAPER);

@@ -25,7 +25,7 @@ export function releaseOperations(releases: Releases) {
     'releases.pause': { serve: (call) => releases.pause(call) },
     'releases.rollback': { serve: (call) => releases.rollback(call) },
   } satisfies RouteOperations;
-  /** The front thread runs validations (`actors/release/front/validation.ts`). */
+  /** Called by the validations on the front thread (`front/validation.ts`). */
   const own = {
     'releases.beginValidation': {
       serve: (call: Call<ValidateRelease>) => releases.beginValidation(call),

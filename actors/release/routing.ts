@@ -1,9 +1,7 @@
 /**
  * The routing table of one shard, which routes creations by the releases. It is read from rows at the start and
- * whenever the release owner reports a change. The shard confirms a table version once all units decided by an older
- * table are durable; the owner answers its caller after that.
- *
- * unknown ──rows──► known ──routes.read──► known, reading ──rows──► the new table ──settled──► owner
+ * whenever the release owner reports a change. The shard confirms a table version when all units decided by an older
+ * table are durable; then the owner answers its caller.
  */
 
 import type { TimerHandle } from '../../src/base/clock.js';
@@ -21,12 +19,11 @@ export interface RoutingDeps
   readonly loader: Pick<ReleaseLoads, 'routingReleases'>;
 }
 
-/** Ends of many instances are reported to the owner as one hint. */
+/** Ends of instances within this time are reported to the owner as one hint. */
 const ENDED_MS = 250;
-
 const OWNER = 0;
 
-/** The one key of the reads: all rows make one table. */
+/** The only key of the replica, because all rows form one table. */
 const ALL = 'all';
 
 export class Routing implements Room {
@@ -37,7 +34,6 @@ export class Routing implements Room {
   /** Canaries with ended instances not yet reported to the owner. */
   readonly #ended = new Set<string>();
   #endedHandle: TimerHandle | undefined;
-
   readonly messages = { 'routes.read': ({ version }) => this.read(version) } satisfies Messages;
   readonly effects = { 'release.ended': ({ release }) => this.ended(release) } satisfies Effects;
 
@@ -52,7 +48,7 @@ export class Routing implements Room {
         };
       },
       failed: (err) => deps.log.warn({ err }, 'routes could not be read; trying again'),
-      // Units made so far may rest on an older table: they are settled first.
+      // Earlier units may be based on an older table, so they must be settled first.
       settled: (version) => {
         const { commits, release, shard } = deps;
         const message = { kind: 'routes.settled', version, shard } as const;
@@ -71,13 +67,13 @@ export class Routing implements Room {
     this.#deps.clock.clearTimeout(this.#endedHandle);
   }
 
-  /** The number of tables so far: what names lead to may change with each. */
+  /** The number of tables so far. Names may resolve differently with each. */
   get tables(): number {
     return this.#tables;
   }
 
   /**
-   * Stamps the instance with its route. Call it in the turn that makes its unit.
+   * Adds the route to the instance. Call it in the turn that makes its unit.
    * @returns the instance itself when no release routes it
    * @throws EngineError 503 while the routes are unknown: creations must not fall back to the baseline
    */
@@ -93,12 +89,12 @@ export class Routing implements Room {
     return this.#table.route(sequenceId, tenant, keyOf);
   }
 
-  /** The rows have changed: the owner waits for `routes.settled` with this version. */
+  /** Reads the changed rows, then sends `routes.settled` with this version. */
   read(version: number): void {
     this.#rows.changed(version, [ALL]);
   }
 
-  /** Resolves when the table was read again: a tenant that is admitted brings rows. */
+  /** Resolves when the table, with the rows of the admitted tenant, was read again. */
   tenantComes(): Promise<void> {
     return this.#rows.readAnew([ALL]);
   }
@@ -117,15 +113,11 @@ export class Routing implements Room {
 
   #reportEnded(): void {
     this.#endedHandle = undefined;
-    const ended = [...this.#ended];
-    this.#ended.clear();
-    this.#deps.release(
-      ended.map((release) => ({
-        kind: 'peer',
-        shard: OWNER,
-        message: { kind: 'release.ended', release },
-      })),
+    const messages = [...this.#ended].map(
+      (release) => ({ kind: 'release.ended', release }) as const,
     );
+    this.#ended.clear();
+    this.#deps.release(messages.map((message) => ({ kind: 'peer', shard: OWNER, message })));
   }
 }
 

@@ -1,4 +1,4 @@
-/** Changes of releases: each in one unit with its decision. */
+/** Commits each change of a release in one unit with its decision. */
 
 import { mayMove, type ReleaseState } from '../../schema/release-states.js';
 import { conflict } from '../../src/base/errors.js';
@@ -10,10 +10,7 @@ import { Turn } from '../runtime/turn.js';
 import type { ReleaseRow } from './core/record.js';
 import { RELEASE, RELEASE_DECISION } from './tables.js';
 
-export interface Decision {
-  readonly actor: string;
-  readonly reason: string;
-}
+export type Decision = { readonly actor: string; readonly reason: string };
 
 export interface Move extends Decision {
   readonly to: ReleaseState;
@@ -26,16 +23,16 @@ export type Check = () => void;
 /** The row after the move. @throws EngineError 409 for an invalid transition */
 export function moved(row: ReleaseRow, { to, set }: Move, now: UnixMs): ReleaseRow {
   expectMove(row, to);
-  // Decisions are listed in the order of their times, also after the clock was set back.
+  // Decisions are listed by time, so a decision must not precede the last one when the clock is set back.
   const at = isoTime(Math.max(now, Date.parse(row.updated_at)));
-  // Each start of a canary counts anew.
+  // Each start of a canary restarts the counts.
   const started = to === 'canary' ? { canary_started_at: at } : {};
   return { ...row, ...set, ...started, state: to, updated_at: at };
 }
 
 /**
  * Resolves when the release and its decision are durable, as one unit.
- * @throws EngineError as the check does, or 503 when the outcome is unknown
+ * @throws EngineError of the check, or 503 when the outcome is unknown
  */
 export async function commitRelease(
   { newId, log }: Pick<Kernel, 'newId' | 'log'>,
@@ -71,7 +68,7 @@ export function expectMove(release: ReleaseRow, to: ReleaseState): void {
   throw conflict(`release ${id} is ${state} and cannot become ${to}${ways}`);
 }
 
-/** A promotion cannot be reverted (docs/releases.md): suggests what can be done instead. */
+/** The alternatives to reverting a promotion, which is impossible (docs/releases.md). */
 function waysBack(release: ReleaseRow): string {
   const { baseline_version: old, candidate_version: promoted } = release;
   return (

@@ -1,13 +1,17 @@
-/** Offload jobs that replay stored runs: definitions and rows come as JSON text. */
+/** Offload jobs that replay stored runs, whose definitions and rows are JSON text. */
 
 import type { Block } from '../../schema/blocks.js';
-import type { EffectReceipt } from '../../schema/continuity.js';
 import type { Execution } from '../../schema/execution.js';
 import { compileUserSchema } from '../../schema/user-schema.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { type CompiledPlan, compilePlan } from '../../src/core/plan.js';
 import type { DefinitionPair } from './core/diff.js';
-import { failure, type PositionVerdict, replayToPosition } from './core/position.js';
+import {
+  type FrontierCase,
+  failure,
+  type PositionVerdict,
+  replayToPosition,
+} from './core/position.js';
 import type {
   RecordedLife,
   RecordedOutput,
@@ -16,7 +20,7 @@ import type {
   RecordedSignal,
   RecordedTask,
 } from './core/recording.js';
-import { replay, type Verdict } from './core/replay.js';
+import { inconclusive, replay, type Verdict } from './core/replay.js';
 import type { RerunOptions } from './core/rerun.js';
 import type { StoredRun } from './replay-reads.js';
 
@@ -45,10 +49,6 @@ export function replayRun({ definitions, run, ...options }: RunReplay): Verdict 
   return replay(candidate.plan, baseline.plan, recorded, options);
 }
 
-function inconclusive(reason: string): Verdict {
-  return { kind: 'inconclusive', reason };
-}
-
 interface Prepared {
   readonly definitions: DefinitionPair;
   readonly baseline: CompiledPlan;
@@ -57,7 +57,7 @@ interface Prepared {
   readonly checkInput: ((data: JsonValue) => string | undefined) | undefined;
 }
 
-/** Cached, since runs of one validation follow one another on a thread; the definitions still come with every run. */
+/** Cached, because a thread replays the runs of one validation in succession, each with the same definitions. */
 let last: Prepared | undefined;
 
 function prepared(definitions: DefinitionPair): Prepared {
@@ -75,37 +75,31 @@ function prepared(definitions: DefinitionPair): Prepared {
   return last;
 }
 
-export interface MigrationReplay extends Pick<RerunOptions, 'unpoliciedRetry'> {
+export interface MigrationReplay
+  extends Pick<RerunOptions, 'unpoliciedRetry'>,
+    Pick<FrontierCase, 'isSame' | 'hasTransforms' | 'receipts'> {
   readonly source: string;
   readonly target: string;
-  readonly isSame: boolean;
   readonly life: StoredRun;
   readonly sourceData: string;
   readonly targetData: string;
-  readonly hasTransforms: boolean;
-  readonly receipts: readonly EffectReceipt[];
 }
 
-export function replayMigration(asked: MigrationReplay): PositionVerdict {
-  const { life, isSame, hasTransforms, receipts, unpoliciedRetry } = asked;
-  if (life.has_injected) return failure('OWN_BLOCKS', 'the instance runs blocks of its own');
-  const source = compiled(asked.source);
-  const target = compiled(asked.target);
+export function replayMigration({ unpoliciedRetry, ...stored }: MigrationReplay): PositionVerdict {
+  if (stored.life.has_injected) return failure('OWN_BLOCKS', 'the instance runs blocks of its own');
+  const source = compiled(stored.source);
+  const target = compiled(stored.target);
   if (!source.ok) return failure('REPLAY_IMPOSSIBLE', `the source: ${source.message}`);
   if (!target.ok) return failure('REPLAY_IMPOSSIBLE', `the target: ${target.message}`);
-  return replayToPosition(
-    {
-      source: source.plan,
-      target: target.plan,
-      isSame,
-      hasTransforms,
-      receipts,
-      sourceData: JSON.parse(asked.sourceData) as JsonObject,
-      targetData: JSON.parse(asked.targetData) as JsonObject,
-      life: lifeOf(life),
-    },
-    { unpoliciedRetry },
-  );
+  const replayed: FrontierCase = {
+    ...stored,
+    source: source.plan,
+    target: target.plan,
+    sourceData: JSON.parse(stored.sourceData) as JsonObject,
+    targetData: JSON.parse(stored.targetData) as JsonObject,
+    life: lifeOf(stored.life),
+  };
+  return replayToPosition(replayed, { unpoliciedRetry });
 }
 
 function compiled(definition: string): CompiledPlan {

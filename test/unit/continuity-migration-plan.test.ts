@@ -15,8 +15,11 @@ import {
 import { carryOver, isCarried } from '../../actors/instance/core/carry-over.js';
 import { lostCleanUps } from '../../actors/instance/core/owed-clean-ups.js';
 import type { FrontierCase, PositionVerdict } from '../../actors/release/core/position.js';
-import { replayToPosition } from '../../actors/release/core/position.js';
-import { brokenRule, type JudgedReceipt } from '../../actors/release/core/position-checks.js';
+import {
+  brokenRule,
+  type JudgedReceipt,
+  replayToPosition,
+} from '../../actors/release/core/position.js';
 import type { RerunOptions } from '../../actors/release/core/rerun.js';
 import type { Block, Hooks } from '../../schema/blocks.js';
 import type { EffectReceipt } from '../../schema/continuity.js';

@@ -1,7 +1,7 @@
 /**
- * Creates, lists and revokes API keys of tenants, with the root key. The first shard commits each change, and the
- * registry has it before the response. The secret is generated here and is only in the response: the shard gets its
- * hash. When the outcome of a creation is unknown, the key may be listed although its secret is lost.
+ * Creates, lists and revokes API keys. The first shard commits each change, and the registry has it before the response.
+ * Only the response contains the secret; the shard gets its hash. If the outcome of a creation is unknown, the key may
+ * be listed although its secret is lost.
  */
 
 import { createHash, randomBytes } from 'node:crypto';
@@ -25,14 +25,11 @@ import type { KeyRow, KeyUse, keyOperations } from '../front-rows.js';
 import { API_KEYS } from '../tables.js';
 
 const LIVE = columnsBut(API_KEYS, 'created_at', 'revoked');
-
 const STATE = columnsOf(API_KEYS, 'tenant_id', 'revoked', 'last_used_at');
 export type KeyState = StoredRow<typeof API_KEYS, (typeof STATE)[number]>;
-
 const LISTED = columnsBut(API_KEYS, 'secret_hash');
 type ListedKeyRow = StoredRow<typeof API_KEYS, (typeof LISTED)[number]>;
 
-/** By id, after `$1`. */
 export const liveKeys = lookup<LiveKeyRow>(
   'reads_key_live',
   `select ${selected(LIVE)} from api_keys where id > $1::text and not revoked ` +
@@ -53,14 +50,14 @@ const storedKeyList = list({
   cheaper: 'ask for a smaller offset and limit',
 });
 
-/** @param lastUsedAt a time that is not stored yet; undefined: the row has the last use */
+/** @param lastUsedAt the last use that is not stored yet */
 export function keyList(
-  asked: Parameters<typeof storedKeyList>[0],
+  query: Parameters<typeof storedKeyList>[0],
   lastUsedAt: (id: string) => string | undefined,
 ): PageRequest<ListedKeyRow> {
   const toText = (row: ListedKeyRow) =>
     keyText({ ...row, last_used_at: lastUsedAt(row.id) ?? row.last_used_at });
-  return { ...storedKeyList(asked), toText };
+  return { ...storedKeyList(query), toText };
 }
 
 function keyText(row: ListedKeyRow): string {
@@ -76,16 +73,12 @@ export interface KeyOperationsDeps {
 
 const SHARD = 0;
 
-/** How old the stored time of a key's last use may be, and how long a stream may outlive its key. */
+/** Maximum delay of a stored last use, and of closing the streams of an expired key. */
 const ROUND_MS = 60_000;
-
 const USED_BATCH = 1_000;
-
 const REVOKE_AGAIN_MS = 1_000;
-
-/** The status of requests that another engine serves. */
+/** The status of requests that another cell serves. */
 const WRONG_CELL = 421;
-
 const NO_CONTENT: HttpReply = { status: 204, body: undefined };
 
 export class KeyOperations {
@@ -128,7 +121,7 @@ export class KeyOperations {
       });
       return pageReply(call, query, await front.reads.page(request));
     },
-    /** Repeating it succeeds again. An expired key can be revoked, too. */
+    /** Idempotent. An expired key can be revoked, too. */
     'apiKeys.revoke': async (front, call) => {
       const { id } = call.params;
       const { registry } = this.#deps;
@@ -136,9 +129,8 @@ export class KeyOperations {
       const stored = live === undefined ? await keyState.row(front.reads, id) : undefined;
       const tenant = live ?? stored?.tenant_id;
       if (tenant === undefined) throw notFound(`key ${id}`);
-      // A key that has moved with its tenant has to be revoked in its new cell.
-      const admitted = front.admitTenant(tenant);
-      if (admitted !== undefined) await admitted;
+      // A key that has moved with its tenant must be revoked in its new cell.
+      await front.admitTenant(tenant);
       const key = registry.remove(id);
       if (key !== undefined) return this.#commitRevocation(front, tenant, useOf(key));
       if (stored === undefined || stored.revoked) return NO_CONTENT;
@@ -146,10 +138,7 @@ export class KeyOperations {
     },
   } satisfies Partial<FrontOperations>;
 
-  /**
-   * This process refuses the key from now on. With an unknown outcome the caller gets an error, and the revocation is
-   * retried in the background.
-   */
+  /** With an unknown outcome the caller gets an error, and the revocation is retried in the background. */
   async #commitRevocation(
     front: Pick<FrontDeps, 'admitTenant'>,
     tenant: string,
@@ -166,10 +155,9 @@ export class KeyOperations {
         throw error;
       }
       this.#deps.log.warn({ keyId: use.id, err: error }, 'key not revoked yet; trying again');
-      this.#later(REVOKE_AGAIN_MS, () => {
-        // The caller has its answer; failures are logged and retried.
-        this.#commitRevocation(front, tenant, use).catch(() => undefined);
-      });
+      // Failures are logged and retried.
+      const again = () => this.#commitRevocation(front, tenant, use).catch(() => undefined);
+      this.#later(REVOKE_AGAIN_MS, again);
       throw error;
     }
   }

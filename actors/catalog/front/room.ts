@@ -11,10 +11,9 @@ import { KeyOperations, liveKeys } from './api-keys.js';
 import { sequenceById, sequenceByName, sequenceList, versionList } from './sequence-reads.js';
 
 type Client = Shards<typeof keyOperations> & Shards<typeof sequenceOperations>;
-
 const CATALOG_SHARD = 0;
 
-/** @param onDeleted called when a deleted sequence may have instances to remove */
+/** @param onDeleted called when instances of a deleted sequence may have to be removed */
 export function openCatalogFront(kernel: FrontKernel<Client>, onDeleted: () => void) {
   const { client, reads, keys } = kernel;
   const page = (after: string, limit: number) => liveKeys.rows(reads, after, limit);
@@ -46,6 +45,6 @@ const byName: Operation<'sequences.byName'> = async (deps, call) => {
   if (text !== undefined) return jsonReply(text);
   const listed = versionList({ ...query, limit: 1 });
   const isOnHold = version === undefined && (await deps.reads.batch(listed)).texts.length > 0;
-  const asked = { namespace, name, version: version ?? null };
-  throw notFound(sequenceNotFound(null, asked, isOnHold ? null : undefined));
+  const named = { namespace, name, version: version ?? null };
+  throw notFound(sequenceNotFound(null, named, isOnHold ? null : undefined));
 };

@@ -1,7 +1,4 @@
-/**
- * Lists and lookups of sequences, as JSON text. The unique index `sequences_by_name` serves names, versions and the
- * order of the list.
- */
+/** Lists and lookups of sequences, as JSON text. The unique index `sequences_by_name` serves all but lookups by id. */
 
 import type { SequenceListQuery } from '../../../schema/sequence.js';
 import { contains, filtersOf } from '../../../src/db/reads/filters.js';
@@ -13,11 +10,11 @@ import { columnsBut, type StoredRow, selected } from '../../../src/db/table.js';
 import { SEQUENCES } from '../tables.js';
 
 export type SequenceWireRow = StoredRow<typeof SEQUENCES>;
-/** In a list: without its definition, or with the number of versions of its name, on request. */
+/** A listed row: on request without its definition, or with the number of versions of its name. */
 export type SequenceListedRow = Omit<SequenceWireRow, 'definition'> &
   Partial<Pick<SequenceWireRow, 'definition'>> & { readonly versions?: number };
 
-/** `SequenceDefinition` or `SequenceListed`: the stored part, `{"blocks": […], …}`, has only members with a value. */
+/** `SequenceDefinition` or `SequenceListed`. The stored part, `{"blocks": […], …}`, has only members with a value. */
 export function sequenceText(row: SequenceListedRow): string {
   const { definition, versions } = row;
   const fields = definition?.slice(definition.indexOf('{') + 1, definition.lastIndexOf('}'));
@@ -56,10 +53,7 @@ const EVERY_VERSION = {
 };
 
 /** The newest version of each name. */
-const NEWEST_VERSION = {
-  whole: newestList(SHOWN.columns),
-  brief: newestList(KNOWN_BY),
-};
+const NEWEST_VERSION = { whole: newestList(SHOWN.columns), brief: newestList(KNOWN_BY) };
 
 function newestList(columns: string) {
   return list<SequenceListedRow, never, keyof typeof LISTED.by>({
@@ -86,7 +80,7 @@ export const versionList = list({
   always: 'not deprecated',
 });
 
-/** Those that the name can lead to. */
+/** The versions that the name can resolve to. */
 const CHOSEN = list({
   ...SHOWN,
   of: filtersOf(SEQUENCES, ['tenant_id', 'namespace', 'name']),
@@ -104,7 +98,7 @@ export const SEQUENCE_LOOKUPS = {
   ),
 };
 
-/** The `SequenceDefinition`. @throws EngineError 404 when the tenant ('' is any) has none with this id */
+/** @param tenant '' is any @throws EngineError 404 */
 export async function sequenceById(
   reads: Pick<Reader, 'rows'>,
   id: string,

@@ -1,7 +1,4 @@
-/**
- * The blocks of a definition by id, each with the list of blocks that contains it; and, for two versions of a block,
- * which lists correspond. Pure.
- */
+/** The blocks of a definition by id, and the corresponding lists of two versions of a block. Pure. */
 
 import type { TProperties } from '@sinclair/typebox';
 import {
@@ -17,7 +14,7 @@ import { kindOf } from '../../../src/core/blocks/kinds.js';
 
 export interface PlacedBlock {
   readonly block: Block;
-  /** Of its kind, by the schema. */
+  /** Schemas of the members of its kind. */
   readonly members: TProperties;
   readonly lists: readonly (readonly Block[])[];
   readonly parent: Block | undefined;
@@ -25,7 +22,7 @@ export interface PlacedBlock {
   readonly list: number;
 }
 
-/** In pre-order. */
+/** Blocks by id, in pre-order. */
 export type BlockTree = ReadonlyMap<string, PlacedBlock>;
 
 export function treeOf(roots: readonly Block[]): BlockTree {
@@ -75,18 +72,16 @@ export function isSplit(block: Block): block is AbSplitBlock {
   return kindName(block) === 'ab_split';
 }
 
-function stepsOf({ steps }: SagaBlock): string[] {
-  return steps.map(({ id }) => id);
-}
+const stepsOf = ({ steps }: SagaBlock) => steps.map(({ id }) => id);
 
 export function conditionsOf(block: RouterBlock): string[] {
   return (block.routes ?? []).map(({ condition }) => condition);
 }
 
 /**
- * For each list of `after`, the list of the baseline's block that it continues; -1 for a new one. Routes are matched by
- * condition and branches by the blocks in them, so that inserting a route or branch does not move the blocks of others.
- * @param before of the same id and type as `after`
+ * For each list of `after`, the index of the corresponding list of `before`; -1 for a new list. Routes are matched by
+ * condition and branches by their blocks, so that inserting one does not move the blocks of others.
+ * @param before has the same id and type as `after`
  */
 export function continuedLists(before: Block, after: Block, baseline: BlockTree): number[] {
   if (before.type === 'router' && after.type === 'router') return continuedRoutes(before, after);
@@ -114,7 +109,7 @@ export function continuedLists(before: Block, after: Block, baseline: BlockTree)
 function continuedRoutes(before: RouterBlock, after: RouterBlock): number[] {
   const old = conditionsOf(before);
   const free = new Map<string, number[]>();
-  // Backwards, so that of equal conditions the first is matched first.
+  // Backwards, so that the first of equal conditions is popped first.
   for (let i = old.length - 1; i >= 0; i -= 1) {
     const routes = free.get(old[i]!);
     if (routes === undefined) free.set(old[i]!, [i]);
@@ -148,19 +143,11 @@ function continuedBranches(
   return continued;
 }
 
-interface Share {
-  readonly branch: number;
-  readonly old: number;
-  blocks: number;
-}
-
-function sharesOf(
-  blocks: readonly Block[],
-  branch: number,
-  id: string,
-  baseline: BlockTree,
-): Share[] {
-  const shares = new Map<number, Share>();
+function sharesOf(blocks: readonly Block[], branch: number, id: string, baseline: BlockTree) {
+  const shares = new Map<
+    number,
+    { readonly branch: number; readonly old: number; blocks: number }
+  >();
   for (const block of blocks) {
     const before = baseline.get(block.id);
     if (before?.parent?.id !== id) continue;

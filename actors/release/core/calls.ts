@@ -1,21 +1,14 @@
-/**
- * The call that a step makes: handler and parameters. A recorded result is evidence for the same call only, so calls
- * are compared, and differing members are named. Pure.
- */
+/** The call of a step: handler and parameters. A recorded result is evidence for the same call only. Pure. */
 
 import { isJsonObject, type JsonValue, ownValue } from '../../../src/base/json.js';
 import { sleepDuration } from '../../../src/core/builtin.js';
 import type { Plan, PlanNode, StepNode } from '../../../src/core/plan-nodes.js';
 import { canonicalJson, canonicalSha256 } from '../../../src/core/sealing/canonical-json.js';
 
-export interface Call {
-  readonly handler: string;
-  readonly params: JsonValue;
-}
+export type Call = { readonly handler: string; readonly params: JsonValue };
 
 /** Calls of in-process handlers are recorded as a hash only. */
 export type RecordedCall = Call | { readonly sha256: string };
-
 const MEMBERS_MAX = 20;
 
 export function nodeNamed({ nodes, indexOf }: Plan, block: string): PlanNode | undefined {
@@ -32,7 +25,7 @@ export function placeOf(block: string, iteration: string, attempt: number): stri
   return `${block}/${iteration}/${attempt}`;
 }
 
-/** A sleep is compared by its duration, however that is written. */
+/** A sleep is compared by its duration, regardless of the notation. */
 export function callOf({ handler }: Pick<StepNode, 'handler'>, params: JsonValue): Call {
   const duration = handler === 'sleep' ? sleepDuration(params) : undefined;
   return { handler, params: duration?.ok === true ? sleepOf(duration.value) : params };
@@ -53,7 +46,7 @@ export function isSameRequest(a: StepNode | undefined, b: StepNode | undefined):
   return JSON.stringify(a.params) === JSON.stringify(b.params);
 }
 
-/** Paths such as `params.body.amount`; `handler` where that differs, `params` where only hashes are known. */
+/** Paths such as `params.body.amount`; `handler` when it differs; `params` when only hashes are known. */
 export function differingMembers(recorded: RecordedCall, made: Call): string[] {
   if ('sha256' in recorded) return ['params'];
   if (recorded.handler !== made.handler) return ['handler'];

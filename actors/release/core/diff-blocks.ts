@@ -22,14 +22,14 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../.
 import { PURE_HANDLERS } from '../../../src/core/builtin.js';
 import { conditionsOf, isSplit, nameOf, type PlacedBlock } from './block-tree.js';
 
-/** Handlers without effect outside the engine, waits included. */
+/** Handlers without external effects, including waits. */
 const NO_EFFECT: ReadonlySet<string> = new Set([
   ...PURE_HANDLERS.keys(),
   'sleep',
   'wait_for_event',
 ]);
 
-/** The work of external workers is unknown and counts as an effect. */
+/** Steps of external workers count as effects, because their work is unknown. */
 export function effectSeverity(block: Block): Severity {
   if (block.type === 'sub_sequence') return 'side_effect_risk';
   if (block.type !== 'step') return 'behavioral';
@@ -107,16 +107,13 @@ function isSame(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   return a === undefined || b === undefined ? a === b : isDeepEqual(a, b);
 }
 
-interface Member {
-  readonly category: DiffCategory;
-  readonly byDefault?: JsonValue;
-}
+type Member = { readonly category: DiffCategory; readonly byDefault?: JsonValue };
 
 const TIMEOUT: Member = { category: 'timeout_changed' };
 const LOOP: Member = { category: 'loop_changed' };
 const PASSES: Member = { category: 'loop_changed', byDefault: MAX_ITERATIONS_DEFAULT };
 
-/** Members with a category of their own, whose values are shown. */
+/** Members with a specific category. Their values are shown. */
 const MEMBERS: Readonly<Record<string, Member>> = {
   'step.retry': { category: 'retry_changed' },
   'step.queue_timeout': { category: 'timeout_changed' },
@@ -150,7 +147,7 @@ function memberOf(block: Block, name: string): Member | undefined {
   return name === 'when' ? WHEN : MEMBERS[`${kindName(block)}.${name}`];
 }
 
-/** For a member that holds only blocks, its presence or number of lists is compared. */
+/** Members that hold only blocks are compared by presence or by the number of lists. */
 function memberChange(name: string, before: PlacedBlock, after: PlacedBlock): Change[] {
   const [old, now] = [contentOf(before, name), contentOf(after, name)];
   if (old === BLOCKS || now === BLOCKS) return presenceChange(name, old === BLOCKS, now === BLOCKS);
@@ -181,7 +178,7 @@ function contentOf({ block, members, lists }: PlacedBlock, name: string): JsonVa
   return lists.length === 0 ? value : withoutBlocks(value, new Set<unknown>(lists));
 }
 
-/** Only whether actions and compensations exist: their blocks are compared separately. */
+/** Blocks of actions and compensations are compared separately; here only their presence counts. */
 function stepsIn({ steps }: SagaBlock): JsonValue {
   return steps.map(({ id, compensation }) => ({
     id,
@@ -189,7 +186,7 @@ function stepsIn({ steps }: SagaBlock): JsonValue {
   }));
 }
 
-/** A breach handler may act outside. */
+/** A breach handler may have external effects. */
 function breachChange(old: JsonValue, now: JsonValue): Change[] {
   if (isDeepEqual(old, now)) return [];
   const handler = isJsonObject(now) ? ownValue(now, 'handler') : undefined;
@@ -216,18 +213,13 @@ function presenceChange(name: string, had: boolean, has: boolean): Change[] {
   return [{ category: 'structure_changed', what: `${list} is ${has ? 'added' : 'removed'}` }];
 }
 
-/** Null and false stand for an absent member. */
+/** Null and false are equivalent to an absent member. */
 export function withoutAbsent(settings: object): JsonObject {
   const set = Object.entries(settings).filter(([, value]) => value !== null && value !== false);
   return Object.fromEntries(set);
 }
 
-function changed(
-  category: DiffCategory,
-  field: string,
-  before: JsonValue,
-  after: JsonValue,
-): Change[] {
+function changed(category: DiffCategory, field: string, before: JsonValue, after: JsonValue) {
   if (isDeepEqual(before, after)) return [];
   return [{ category, what: `${field} changes from ${shown(before)} to ${shown(after)}` }];
 }
@@ -238,7 +230,7 @@ function shown(value: JsonValue): string {
 
 const LISTED_MAX = 5;
 
-/** The first names in order, each cut to a readable length, and the number of further ones. */
+/** The first names in alphabetical order, clipped, and the number of further names. */
 export function listed(names: readonly string[]): string {
   const sorted = [...names].sort(compareText);
   const first = sorted.slice(0, LISTED_MAX).map((name) => clip(name));

@@ -1,7 +1,7 @@
 /**
- * The semantic diff of two definitions (docs/releases.md): what changes for new instances that run the candidate
- * instead of the baseline, with severities. Blocks are matched by id on the typed tree. Linear in the size of the
- * definitions except for sorting. Pure.
+ * The semantic diff of two definitions (docs/releases.md): the changes for new instances that run the candidate instead
+ * of the baseline, with severities. Blocks are matched by id. Linear in the size of the definitions except for sorting.
+ * Pure.
  */
 
 import { Type } from '@sinclair/typebox';
@@ -30,7 +30,7 @@ import {
 } from './block-tree.js';
 import { blockChanges, effectSeverity, listed, withoutAbsent } from './diff-blocks.js';
 
-/** The members of a stored sequence that decide what its instances do. */
+/** The compared members of a stored sequence. */
 export interface ReleaseSide extends Hooks {
   readonly blocks: readonly Block[];
   readonly input_schema?: JsonObject | null;
@@ -50,12 +50,9 @@ export function semanticDiff(baseline: ReleaseSide, candidate: ReleaseSide): Sem
   };
 }
 
-export interface DefinitionPair {
-  readonly baseline: string;
-  readonly candidate: string;
-}
+export type DefinitionPair = { readonly baseline: string; readonly candidate: string };
 
-/** The same for stored definitions, as JSON text. */
+/** `semanticDiff` of stored definitions, as JSON text. */
 export function compareDefinitions({ baseline, candidate }: DefinitionPair): string {
   const before = JSON.parse(baseline) as ReleaseSide;
   const after = JSON.parse(candidate) as ReleaseSide;
@@ -87,12 +84,10 @@ function inOrder(a: Entry, b: Entry): number {
   );
 }
 
-/** Most entries share a category, so equality is checked first. */
+/** Equality is checked first because most entries share a category. */
 function inTextOrder(a: string, b: string): number {
   return a === b ? 0 : compareText(a, b);
 }
-
-// ---------------------------------------------------------------- blocks
 
 function removedBlocks(before: BlockTree, after: BlockTree): Entry[] {
   const removed = [...before].filter(([id]) => !after.has(id));
@@ -124,7 +119,7 @@ function keptAndAddedBlocks(before: BlockTree, after: BlockTree): Entry[] {
   return entries;
 }
 
-/** Finds blocks that are in another list than before. */
+/** Finds blocks that have moved to another list. */
 class Moves {
   readonly #before: BlockTree;
   readonly #continued = new Map<string, readonly number[] | undefined>();
@@ -140,7 +135,7 @@ class Moves {
     return continued !== undefined && continued[to.list] !== from.list;
   }
 
-  /** Undefined when the type has changed, which has its own entry. */
+  /** Undefined when the type has changed, which is reported separately. */
   #listsOf(parent: Block): readonly number[] | undefined {
     if (this.#continued.has(parent.id)) return this.#continued.get(parent.id);
     const before = this.#before.get(parent.id)?.block;
@@ -176,26 +171,16 @@ function missingReferences(candidate: BlockTree): Entry[] {
   return entries;
 }
 
-// ---------------------------------------------------------------- the sequence as a whole
-
 function newCredentials(baseline: ReleaseSide, candidate: ReleaseSide): Entry[] {
-  const known = credentialsIn(asJson(baseline.blocks));
-  const added = [...credentialsIn(asJson(candidate.blocks))].filter((id) => !known.has(id));
+  const known = credentialsIn(baseline.blocks);
+  const added = [...credentialsIn(candidate.blocks)].filter((id) => !known.has(id));
   if (added.length === 0) return [];
   const summary = `credentials are needed that were not before: ${listed(added)}`;
   return [entryOf('credential_requirement_added', summary)];
 }
 
-function asJson(blocks: readonly object[]): JsonValue {
-  return blocks as unknown as JsonValue;
-}
-
-/** Hooks are compared as a whole: they do not affect the result of an instance. */
-function hookChange(
-  list: HookList,
-  before: readonly HookStep[],
-  after: readonly HookStep[],
-): Entry[] {
+/** Each hook list is compared as a whole, because hooks do not affect the result of an instance. */
+function hookChange(list: HookList, before: readonly HookStep[], after: readonly HookStep[]) {
   if (isDeepEqual(before.map(withoutAbsent), after.map(withoutAbsent))) return [];
   const reaches = [...before, ...after].some(({ handler }) => handler === 'http_request');
   const severity = reaches ? 'side_effect_risk' : 'behavioral';
@@ -220,23 +205,20 @@ function requiredOf(schema: JsonObject | null): string[] {
 
 const LINTED = Type.Object({ blocks: RootBlocks });
 
-/** Stored definitions may have findings of newer rules. */
+/** A stored definition may violate newer rules. */
 function lintOf({ blocks }: ReleaseSide): readonly string[] {
   const { errors, warnings } = lintDefinition(LINTED, { blocks }, { name: 'a sequence' });
   return [...errors, ...warnings].map(findingText);
 }
 
-// ---------------------------------------------------------------- references
-
-// Texts are searched as they are: references also occur outside of templates, as in the condition of an `assert`.
+// References are searched in the whole text, because they also occur outside of templates, as in an `assert` condition.
 
 /** A path segment after the root; ids cannot contain other characters. */
 const SEGMENT = /[^.|{}()[\]"'\n]{1,255}/uy;
-/** The part of a segment that is surely a name. */
+/** The part of a segment that is a name in templates and in conditions. */
 const WORD = /^[\p{L}\p{N}_-]+/u;
 /** Text before a root that makes it part of a longer name or path. */
 const NAME_END = /[\p{L}\p{N}_.-]$/u;
-
 const CREDENTIAL = /[^\s"'`<>{}|\\^,;)]+/y;
 
 /** Ids of missing blocks that strings of `value` reference as `outputs.<id>` or `steps.<id>`. */
@@ -254,19 +236,20 @@ function missingOutputs(value: JsonValue, exists: (id: string) => boolean): Set<
   return missing;
 }
 
-/** In templates the id extends to the next dot; in conditions it is a word, as in a subtraction. */
+/** In templates the id extends to the next dot; in conditions it ends with the word, or before a minus sign. */
 function candidatesOf(segment: string, word: string): string[] {
   return [segment.trimEnd(), word, word.split('-', 1)[0] ?? word];
 }
 
-/** The ids in `credentials://ID` in any string of `value`. */
-function credentialsIn(value: JsonValue): Set<string> {
+/** The ids of `credentials://ID` in any string. */
+function credentialsIn(blocks: readonly Block[]): Set<string> {
   const ids = new Set<string>();
-  visitStrings(value, (text) => collect(text, 'credentials://', CREDENTIAL, ids));
+  const visit = (text: string) => collect(text, 'credentials://', CREDENTIAL, ids);
+  visitStrings(blocks as unknown as JsonValue, visit);
   return ids;
 }
 
-/** Collects what follows each `prefix` that is not part of a longer name. */
+/** Collects the matches of `rest` after each `prefix` that does not continue a longer name. */
 function collect(text: string, prefix: string, rest: RegExp, found: Set<string>): void {
   for (let at = text.indexOf(prefix); at >= 0; at = text.indexOf(prefix, at + prefix.length)) {
     if (at > 0 && NAME_END.test(text.slice(Math.max(0, at - 2), at))) continue;
@@ -275,7 +258,7 @@ function collect(text: string, prefix: string, rest: RegExp, found: Set<string>)
   }
 }
 
-/** Values only, not keys. The entry check bounds the depth. */
+/** Visits values, not keys. Request validation bounds the depth. */
 function visitStrings(value: JsonValue, visit: (text: string) => void): void {
   if (typeof value === 'string') visit(value);
   else if (typeof value === 'object' && value !== null) {

@@ -1,7 +1,7 @@
 /**
  * The verdicts of a release's gates, and the reason texts of decisions (docs/releases.md). A gate fails when the
- * candidate's rate exceeds the baseline's by more than it allows. Where the release routed too few instances to the
- * baseline, its newest earlier runs count as well. Pure.
+ * candidate's rate exceeds the baseline's by more than the limit. If the release routed too few instances to the
+ * baseline, the newest earlier runs of the baseline count as well. Pure.
  */
 
 import type {
@@ -27,7 +27,7 @@ export interface RunsToJudge {
   readonly since: string;
   readonly baseline: string;
   readonly from: string;
-  /** Earlier runs are read only while the baseline has fewer runs. */
+  /** Earlier runs are read only if the baseline has fewer runs than this. */
   readonly sample: number;
 }
 
@@ -47,12 +47,11 @@ export function runsToJudge(
   };
 }
 
-/** The largest sample that a gate wants of either version. */
+/** The largest sample that a gate requires of either version. */
 export function largestSample(gates: readonly Gate[]): number {
   return Math.max(0, ...gates.map(leastOf));
 }
 
-/** Outcomes of versions other than the two are ignored. */
 export function judge(
   gates: readonly Gate[],
   {
@@ -82,7 +81,7 @@ export function judge(
   };
 }
 
-/** Baseline runs that a gate compares with: earlier ones only if there are too few. */
+/** The baseline runs for a gate. Earlier runs are added only if there are too few. */
 function baselineOf(
   gate: Gate,
   { baseline, baseline_history }: Pick<GateReport, 'baseline' | 'baseline_history'>,
@@ -105,7 +104,7 @@ export function findVerdict(
 
 /**
  * With too few baseline runs a candidate never passes, but it can fail: it is compared with a flawless baseline, so
- * that a broken candidate does not stay for want of a comparison.
+ * that a broken candidate is rolled back even without a sample.
  */
 export function verdictOf(gate: Gate, baseline: EndedCounts, candidate: EndedCounts): GateVerdict {
   const least = leastOf(gate);
@@ -117,7 +116,7 @@ export function verdictOf(gate: Gate, baseline: EndedCounts, candidate: EndedCou
 
 const FLAWLESS: EndedCounts = { total: 1, completed: 1, failed: 0, cancelled: 0 };
 
-/** A rate needs one run, also without a sample. */
+/** A rate needs at least one run, even if the gate requires no sample. */
 function leastOf(gate: Gate): number {
   return Math.max(1, gate.min_sample);
 }
@@ -142,8 +141,8 @@ function countsOf(sequence: string, outcomes: readonly Outcomes[]): EndedCounts 
 }
 
 /**
- * candidate − baseline > max_regression, exactly: with doubles 0.4 − 0.1 exceeds 0.3, and a canary would be rolled back
- * for nothing. The limit is the decimal number that the caller wrote.
+ * candidate − baseline > max_regression, in exact arithmetic: with doubles 0.4 − 0.1 exceeds 0.3, and a canary would be
+ * rolled back by mistake. The limit is the decimal number that the caller sent.
  */
 function exceeds(gate: Gate, baseline: EndedCounts, candidate: EndedCounts): boolean {
   const { digits, scale } = decimalOf(gate.max_regression);
@@ -155,18 +154,16 @@ function exceeds(gate: Gate, baseline: EndedCounts, candidate: EndedCounts): boo
   return difference * scale > digits * baselineTotal * candidateTotal;
 }
 
-/** The shortest decimal that means this double: `digits / scale`. */
+/** The shortest decimal representation of the double: `digits / scale`. */
 function decimalOf(value: number): { readonly digits: bigint; readonly scale: bigint } {
-  // No difference of rates is above 1; a larger exponent would only cost memory.
+  // A difference of rates is at most 1; a large exponent would only cost memory.
   const [mantissa = '0', exponent = '0'] = String(Math.min(value, 2)).split('e');
   const [whole = '0', fraction = ''] = mantissa.split('.');
   const places = fraction.length - Number(exponent);
   return { digits: BigInt(whole + fraction), scale: 10n ** BigInt(places) };
 }
 
-// ---------------------------------------------------------------- reasons
-
-/** Who decided, unless it was a gate. */
+/** Actors of decisions, beside the gates. */
 export const OPERATOR = 'operator';
 export const VALIDATION = 'validation';
 export const DEPRECATION = 'deprecation';
@@ -199,7 +196,6 @@ export function validationReason(evidence: Omit<ValidationSummary, 'validated_at
   return `${replayed} replayed: ${matches} matched, ${diverged} diverged, ${inconclusive} inconclusive`;
 }
 
-/** Both rates, and the regression that the gate allows. */
 export function gateReason({ gate }: GateJudgement, evidence: GateReport): string {
   const { metric, max_regression: budget } = gate;
   const of = (counts: EndedCounts) => {

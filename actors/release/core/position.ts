@@ -1,12 +1,13 @@
 /**
- * Replays the life of an instance with two versions of its sequence, each up to its position: the open steps without a
+ * Replays the record of an instance with two versions of its sequence, each up to its position: the open steps without a
  * recorded result. A migration is safe when both versions executed the same steps in the same order with the same calls
- * and have the same open steps; those are carried over (`carry-over.ts`). Decisions use the data of the checkpoint; if
- * the source does not reach the instance's position with them, the replay starts with the initial data, and callers'
- * updates come at their times. Pure.
+ * and have the same open steps, which are carried over (`carry-over.ts`). The replay uses the data of the checkpoint; if
+ * the source does not reach the position with it, the replay starts with the initial data and applies callers' updates
+ * at their times. Pure.
  */
 
 import type { EffectReceipt, MigrationFinding } from '../../../schema/continuity.js';
+import type { EffectState } from '../../../schema/continuity-words.js';
 import { FAILED, type StepRecord } from '../../../schema/execution.js';
 import { type InstanceState, isEnded } from '../../../schema/states.js';
 import type { JsonObject } from '../../../src/base/json.js';
@@ -14,8 +15,14 @@ import { type FindingCode, migrationFinding } from '../../../src/core/migration-
 import { iterationOf } from '../../../src/core/paths.js';
 import type { Plan } from '../../../src/core/plan-nodes.js';
 import { clashOf } from '../../../src/core/remap.js';
-import { nodeNamed } from './calls.js';
-import { brokenRule, type JudgedReceipt, type OtherCall, otherCallIn } from './position-checks.js';
+import {
+  differingMembers,
+  isSameCall,
+  isSameRequest,
+  nodeNamed,
+  type RecordedCall,
+  stepNamed,
+} from './calls.js';
 import {
   NotReplayable,
   type RecordedLife,
@@ -29,14 +36,14 @@ import { Script } from './stand-ins.js';
 export interface FrontierCase {
   readonly source: Plan;
   readonly target: Plan;
-  /** The versions are equivalent, so the position of the instance cannot make a difference. */
+  /** The versions are equivalent at any position. */
   readonly isSame: boolean;
   readonly life: RecordedLife;
   /** context.data of the checkpoint, before and after the transforms. */
   readonly sourceData: JsonObject;
   readonly targetData: JsonObject;
   readonly hasTransforms: boolean;
-  /** All of the execution. */
+  /** All receipts of the execution. */
   readonly receipts: readonly EffectReceipt[];
 }
 
@@ -80,9 +87,9 @@ function verdictOn(asked: FrontierCase, options: RerunOptions): PositionVerdict 
     const isOver = placesThatAreOver(old, asked);
     const other = asked.isSame ? undefined : otherCallIn(old, next, recording, isOver);
     verdict = compare(old, next, asked, recording, other);
-    // With the initial data, both may make the same calls.
-    const asksOtherwise = other !== undefined && !verdict.passed && verdict.reason === other.reason;
-    if (verdict.passed || !(asked.isSame || asksOtherwise)) return verdict;
+    // With the initial data, both versions may make the same calls.
+    const callsDiffer = other !== undefined && !verdict.passed && verdict.reason === other.reason;
+    if (verdict.passed || !(asked.isSame || callsDiffer)) return verdict;
   }
   return verdict;
 }
@@ -93,10 +100,7 @@ interface Input {
   readonly signals: readonly RecordedSignal[];
 }
 
-/**
- * Transforms apply to the checkpoint and say nothing about earlier data, nor would their history help where the target
- * starts anew.
- */
+/** The initial data are no alternative with transforms, which apply to the checkpoint only, or if the target restarts. */
 function inputsOf({ sourceData, targetData, life, ...asked }: FrontierCase): Input[] {
   const present: Input = { before: sourceData, after: targetData, signals: [] };
   const beginsAnew = clashOf(life.execution, asked.source, asked.target) !== undefined;
@@ -104,7 +108,7 @@ function inputsOf({ sourceData, targetData, life, ...asked }: FrontierCase): Inp
   return [present, { before: life.data, after: life.data, signals: life.signals }];
 }
 
-/** Whether the replay reaches the position of the instance through everything that is recorded. */
+/** Whether the replay reaches the position of the instance and uses all recorded results. */
 function reproduces(rerun: Rerun, { life, source }: FrontierCase, recording: Recording): boolean {
   const reached = new Set(rerun.openSteps().map(placeOf));
   const executed = new Set(executedIn(rerun));
@@ -117,7 +121,7 @@ function reproduces(rerun: Rerun, { life, source }: FrontierCase, recording: Rec
     if (!source.indexOf.has(block)) continue;
     for (const [iteration, { tries, isEnded: hasEnded }] of visits) {
       const last = tries.at(-1);
-      // A failure that the definition alone caused repeats itself, and may have no row.
+      // A failure caused by the definition alone recurs in the replay, and may have no row.
       if (!hasEnded || last === undefined || last.id === '') continue;
       const isTaken = rerun.taken.has(`${block}/${iteration}/${tries.length - 1}`);
       if (!isTaken && !executed.has(`${block}/${iteration}`)) return false;
@@ -133,9 +137,10 @@ function compare(
   recording: Recording,
   other: OtherCall | undefined,
 ): PositionVerdict {
-  const difference = hasFailed(asked)
-    ? differenceOfFailed(before, after, other)
-    : differenceOf(before, after, other);
+  const difference =
+    asked.life.execution.e === FAILED
+      ? differenceOfFailed(before, after, other)
+      : differenceOf(before, after, other);
   if (difference !== undefined) {
     const about = difference === other ? other.block : undefined;
     return failure('REPLAY_DIFFERS', difference, about);
@@ -151,15 +156,7 @@ function compare(
   return broken === undefined ? { passed: true } : failure('EFFECT_IN_DOUBT', broken);
 }
 
-function hasFailed({ life }: FrontierCase): boolean {
-  return life.execution.e === FAILED;
-}
-
-function differenceOf(
-  before: Rerun,
-  after: Rerun,
-  other: OtherCall | undefined,
-): Reason | undefined {
+function differenceOf(before: Rerun, after: Rerun, other: OtherCall | undefined) {
   const states = [endOf(before), endOf(after)];
   if (states[0] !== states[1]) {
     const [old, now] = [states[0] ?? 'open', states[1] ?? 'open'];
@@ -171,28 +168,27 @@ function differenceOf(
   if (!isSameList(old, now)) return differs('other steps are executed', old, now);
   if (other !== undefined) return other;
   const [next, nextThere] = [before, after].map((rerun) =>
-    rerun.openSteps().map(nameOf).sort(),
+    rerun
+      .openSteps()
+      .map((step) => `${placeOf(step)} ${step.handler}`)
+      .sort(),
   ) as [string[], string[]];
   return isSameList(next, nextThere)
     ? undefined
     : differs('other steps come next', next, nextThere);
 }
 
-/** A retry continues after the completed steps, which have to be those that the target starts with. */
-function differenceOfFailed(
-  before: Rerun,
-  after: Rerun,
-  other: OtherCall | undefined,
-): Reason | undefined {
+/** A retry continues after the completed steps, so the target must start with the same steps. */
+function differenceOfFailed(before: Rerun, after: Rerun, other: OtherCall | undefined) {
   if (endOf(after) === 'cancelled') return { reason: 'it is cancelled' };
   const [old, now] = [completedIn(before), completedIn(after)];
   const isKept = isSameList(old, now.slice(0, old.length));
   return isKept ? other : differs('other steps are executed', old, now);
 }
 
-/** Places whose calls count; open steps, and steps that a retry repeats, make their calls again. */
+/** Places whose calls are compared. Open steps, and steps that a retry repeats, make their calls again. */
 function placesThatAreOver(before: Rerun, asked: FrontierCase): (place: string) => boolean {
-  if (hasFailed(asked)) {
+  if (asked.life.execution.e === FAILED) {
     const completed = new Set(completedIn(before));
     return (place) => completed.has(place);
   }
@@ -212,8 +208,8 @@ function differs(reason: string, a: readonly string[], b: readonly string[]): Re
 }
 
 /**
- * The receipts without those of open steps that the engine handles itself: attempts before the open one, and the open
- * one, which is carried over with its step or blocks the migration. Manually reported effects stay.
+ * The receipts to judge. Attempts of open steps are left out: earlier attempts are settled, and the open attempt is
+ * carried over with its step or blocks the migration. Manually reported effects stay.
  */
 function ofNoOpenTry({ source, target, life, receipts }: FrontierCase): readonly EffectReceipt[] {
   const { execution } = life;
@@ -232,7 +228,7 @@ function ofNoOpenTry({ source, target, life, receipts }: FrontierCase): readonly
   });
 }
 
-/** The first open step that was sent and has not come back with an output. A failed attempt has come back. */
+/** The first open step that was sent and has no result. A failure is a result. */
 function sentFrom(
   position: readonly OpenStep[],
   receipts: readonly EffectReceipt[],
@@ -247,18 +243,14 @@ function sentFrom(
   }
   const sent = receipts.filter(({ id, state }) => {
     if (state === 'planned' || state === 'prepared' || state === 'failed') return false;
-    // An attempt that is settled had no effect.
+    // A settled attempt has no effect in doubt.
     return !settled.has(id) && !(state === 'abandoned' && ended.has(id));
   });
   const blocks = new Set(sent.map(({ block_id }) => block_id));
   return position.find(({ id }) => blocks.has(id))?.id;
 }
 
-function judgedReceipts(
-  receipts: readonly EffectReceipt[],
-  life: RecordedLife,
-  plan: Plan,
-): JudgedReceipt[] {
+function judgedReceipts(receipts: readonly EffectReceipt[], life: RecordedLife, plan: Plan) {
   const rows = [...life.outputs, ...life.tasks];
   const iterations = new Map(rows.map(({ id, iteration }) => [id, iteration]));
   return receipts.map((receipt) => {
@@ -273,7 +265,7 @@ function isSameList(a: readonly string[], b: readonly string[]): boolean {
 
 interface Reason {
   readonly reason: string;
-  /** Absent: the same as the reason. */
+  /** Default: the reason. */
   readonly summary?: string;
 }
 
@@ -291,16 +283,93 @@ function placeOf({ id, iteration }: OpenStep): string {
   return `${id}/${iteration}`;
 }
 
-function nameOf(step: OpenStep): string {
-  return `${placeOf(step)} ${step.handler}`;
-}
-
-/** With the iterations of the loops around them. */
+/** Executed steps, each with its iteration. */
 function executedIn({ executed }: Rerun): string[] {
   return executed.map(({ block, mark }) => block + mark);
 }
 
-/** Undefined at a position: what the instance waits for is not compared. */
+/** Undefined before the end: waiting states are not compared. */
 function endOf({ snapshot: { state } }: Rerun): InstanceState | undefined {
   return isEnded(state) ? state : undefined;
+}
+
+type OtherCall = { readonly block: string; readonly reason: string };
+
+/**
+ * The first recorded call that the target would have made differently; undefined when all agree.
+ * @param before the replay with the source
+ * @param after the replay with the target, which executed the same steps
+ * @param isOver whether the step makes no further attempt in this iteration
+ */
+function otherCallIn(
+  before: Rerun,
+  after: Rerun,
+  { calls }: Recording,
+  isOver: (place: string) => boolean,
+): OtherCall | undefined {
+  for (const place of new Set([...before.taken, ...after.taken])) {
+    const pass = place.slice(0, place.lastIndexOf('/'));
+    // Later attempts of an open step use the target's call.
+    if (!isOver(pass)) continue;
+    const block = pass.slice(0, pass.lastIndexOf('/'));
+    const reason = problemAt(block, place, before, after, calls.get(place));
+    if (reason !== undefined) return { block, reason };
+  }
+  return undefined;
+}
+
+/** A call agrees when it equals the recorded one, or when both versions have the same request and render it equally. */
+function problemAt(
+  block: string,
+  place: string,
+  { plan: source, calls: made }: Rerun,
+  { plan: target, calls: wanted }: Rerun,
+  recorded: RecordedCall | undefined,
+): string | undefined {
+  const [old, now] = [made.get(place), wanted.get(place)];
+  if (old === undefined && now === undefined) return undefined;
+  if (recorded !== undefined && now !== undefined && isSameCall(recorded, now)) return undefined;
+  // One version of the step is evaluated in place and makes no call.
+  if (old === undefined || now === undefined) return another(block, ['handler']);
+  if (!isSameCall(old, now)) return another(block, differingMembers(old, now));
+  if (isSameRequest(stepNamed(source, block), stepNamed(target, block))) return undefined;
+  return recorded === undefined
+    ? `step ${block} says otherwise what it asks for, and nobody recorded what it asked`
+    : another(block, differingMembers(recorded, now));
+}
+
+function another(block: string, members: readonly string[]): string {
+  return `step ${block} makes another call: ${members.join(', ')}`;
+}
+
+export interface JudgedReceipt
+  extends Pick<
+    EffectReceipt,
+    'block_id' | 'state' | 'destination_fingerprint' | 'idempotency_key'
+  > {
+  /** '' outside of loops; null when unknown. */
+  readonly iteration: string | null;
+}
+
+/** The first rule that is violated or cannot be decided. */
+export function brokenRule(receipts: readonly JudgedReceipt[]): string | undefined {
+  const names = receipts.filter(({ state }) => DONE.has(state)).flatMap(namesOf);
+  if (new Set(names).size < names.length) return 'effect_at_most_once: fail';
+  const states = new Set(receipts.map(({ state }) => state));
+  if (states.has('unknown')) return 'no_unknown_effects: fail';
+  return states.has('dispatched') ? 'no_unknown_effects: unknown' : undefined;
+}
+
+/** Compensated effects are not listed: they may be repeated. */
+const DONE: ReadonlySet<EffectState> = new Set<EffectState>(['committed', 'verified']);
+
+/** Identities with at most one effect: a step in an iteration, and an idempotency key at a destination. */
+function namesOf(receipt: JudgedReceipt): string[] {
+  const { block_id, iteration, idempotency_key, destination_fingerprint } = receipt;
+  const names: string[] = [];
+  if (iteration !== null) names.push(JSON.stringify(['step', block_id, iteration]));
+  if (idempotency_key !== null) {
+    names.push(JSON.stringify(['key', destination_fingerprint, idempotency_key]));
+  }
+  return names;
 }

@@ -1,7 +1,7 @@
 /**
- * The record of an ended run, as the script of its replay: for each visit of a step its calls, their results, and when
- * they came. A visit is one execution of a step: a step in a loop has one per iteration. Only the last life of a run
- * counts: a failure that a retry replaced is not part of the record. Pure.
+ * The record of a run as the script of its replay: for each visit of a step the calls, their results, and the times of
+ * the results. A visit is one execution of a step: a step in a loop has one per iteration. A failure that a retry of the
+ * instance replaced is not part of the record. Pure.
  */
 
 import { CANCELLED, type DoneCode, type Execution, FAILED } from '../../../schema/execution.js';
@@ -14,7 +14,7 @@ import type { Plan } from '../../../src/core/plan.js';
 import { GATE_REF, NOTE_MARK } from '../../../src/core/progress.js';
 import { nodeNamed, placeOf, type RecordedCall, sleepOf, stepNamed } from './calls.js';
 
-/** Results and answers in `block_outputs`, in the order of their creation; without notes on attempts. */
+/** Rows of `block_outputs` in the order of creation: results and answers, without notes on attempts. */
 export interface RecordedOutput {
   readonly id: string;
   readonly block_id: string;
@@ -22,12 +22,12 @@ export interface RecordedOutput {
   readonly try: number;
   readonly output: JsonValue;
   readonly output_ref: '__error__' | typeof GATE_REF | null;
-  /** The hash of the in-process call that produced it; null when there was none, or it is unknown. */
+  /** The hash of the in-process call that produced the output; null when there was none, or it is unknown. */
   readonly call: string | null;
   readonly created_at: string;
 }
 
-/** In-process calls whose attempts left no output, in the order of their dispatch. */
+/** In-process calls without an output, in the order of dispatch. */
 export interface RecordedReceipt {
   readonly block_id: string;
   /** Null when unknown. */
@@ -36,7 +36,7 @@ export interface RecordedReceipt {
   readonly request_sha256: string;
 }
 
-/** Ended rows of `worker_tasks`, in the order of their dispatch. */
+/** Ended rows of `worker_tasks`, in the order of dispatch. */
 export interface RecordedTask {
   readonly id: string;
   readonly block_id: string;
@@ -46,7 +46,7 @@ export interface RecordedTask {
   readonly params: JsonValue;
   readonly state: 'completed' | 'failed';
   readonly withdrawn: boolean;
-  /** Null when `block_outputs` has it. */
+  /** Null when `block_outputs` has the output. */
   readonly output: JsonValue;
   readonly error_message: string | null;
   readonly error_retryable: boolean | null;
@@ -65,7 +65,7 @@ export interface RecordedRun {
   readonly id: string;
   readonly state: 'completed' | 'failed';
   readonly timezone: string;
-  /** As at creation. */
+  /** The data at creation. */
   readonly data: JsonObject;
   readonly config: JsonObject;
   readonly execution: Execution;
@@ -78,7 +78,7 @@ export interface RecordedRun {
   readonly signals: readonly RecordedSignal[];
 }
 
-/** An instance that has not ended: its record so far. */
+/** The record so far of an instance that has not ended. */
 export type RecordedLife = Omit<RecordedRun, 'state'>;
 
 export interface RecordedTry {
@@ -94,16 +94,12 @@ export interface RecordedTry {
 
 export interface Visit {
   readonly tries: readonly RecordedTry[];
-  /** False when it was cut off, as by a lost race, and had no further attempt. */
+  /** False when the visit was cut off, such as by a lost race. */
   readonly isEnded: boolean;
 }
 
 /** A person's answer at the gate of a step. */
-export interface RecordedAnswer {
-  readonly at: UnixMs;
-  readonly id: string;
-  readonly value: string;
-}
+export type RecordedAnswer = { readonly at: UnixMs; readonly id: string; readonly value: string };
 
 export interface Recording {
   /** By `block/iteration`. */
@@ -112,7 +108,7 @@ export interface Recording {
   readonly expired: ReadonlyMap<string, ReadonlySet<string>>;
   /** By block and by iteration, in the order of iterations. */
   readonly visits: ReadonlyMap<string, ReadonlyMap<string, Visit>>;
-  /** By place (see `placeOf`): the calls of its attempts, whatever their results. */
+  /** The calls of all attempts, by place (see `placeOf`). */
   readonly calls: ReadonlyMap<string, RecordedCall>;
   /** Steps with an output. */
   readonly succeeded: ReadonlySet<string>;
@@ -124,10 +120,10 @@ export interface Recording {
   readonly failedBlocks: ReadonlySet<string>;
 }
 
-/** Thrown for a run that cannot be replayed; caught where the replay began. */
+/** The run cannot be replayed. */
 export class NotReplayable extends Error {}
 
-/** Attempts of one visit; more could not be replayed within the turn limit. */
+/** Maximum attempts of one visit; more could not be replayed within the turn limit. */
 const TRIES_MAX = 5_000;
 
 /** @throws NotReplayable */
@@ -138,7 +134,7 @@ export function recordingOf(run: RecordedLife, baseline: Plan): Recording {
     const ordered = [...rows].sort(([a], [b]) => comparePaths(a, b));
     visits.set(block, new Map(ordered.map(([path, own]) => [path, triesOf(own)])));
   }
-  // Some failures are recorded only in the execution, such as parameters that cannot be rendered.
+  // Some failures, such as parameters that cannot be rendered, are recorded only in the execution.
   for (const block of stepsAtEnd(run, baseline, FAILED)) endInFailure(visits, block, run);
   const succeeded = new Set<string>();
   const failed = new Set<string>();
@@ -159,11 +155,8 @@ export function recordingOf(run: RecordedLife, baseline: Plan): Recording {
   };
 }
 
-/** Of a repeated attempt, the latest call counts. */
-function callsOf(
-  { receipts, outputs, tasks }: RecordedLife,
-  baseline: Plan,
-): Map<string, RecordedCall> {
+/** If an attempt was repeated, its latest call counts. */
+function callsOf({ receipts, outputs, tasks }: RecordedLife, baseline: Plan) {
   const calls = new Map<string, RecordedCall>();
   for (const { block_id, iteration, attempt, request_sha256: sha256 } of receipts) {
     const isOutside = nodeNamed(baseline, block_id)?.loops.length === 0;
@@ -219,7 +212,7 @@ interface VisitRows {
   lastTask: RecordedTask | undefined;
 }
 
-/** By leaf and iteration. Rows of other blocks are notes of loops. */
+/** Rows by leaf and iteration, without those of other blocks, which are notes of loops. */
 function rowsByStep(run: RecordedLife, baseline: Plan): Map<string, Map<string, VisitRows>> {
   const byStep = new Map<string, Map<string, VisitRows>>();
   const runs = new SagaRuns(run, baseline);
@@ -248,13 +241,10 @@ function rowsByStep(run: RecordedLife, baseline: Plan): Map<string, Map<string, 
 
 type Row = Pick<RecordedOutput | RecordedTask, 'block_id' | 'iteration'>;
 
-/**
- * The runs of sagas. A retry of the instance runs a failed saga again; only its last run is part of the record, and is
- * the first one in the replay.
- */
+/** A retry of the instance runs a failed saga again. The replay has only the last run of a saga, with number 0. */
 class SagaRuns {
   readonly #plan: Plan;
-  /** The number of the last run, by saga and iteration around it. */
+  /** The number of the last run, by saga and the iteration that contains it. */
   readonly #last = new Map<string, number>();
 
   constructor({ outputs, tasks }: RecordedLife, plan: Plan) {
@@ -266,7 +256,7 @@ class SagaRuns {
     }
   }
 
-  /** The iteration of the row in the replay; undefined for superseded runs. */
+  /** The row's iteration in the replay; undefined for a superseded run. */
   inLast(row: Row): string | undefined {
     const runs = this.#runsOf(row);
     if (runs.length === 0) return row.iteration;
@@ -276,7 +266,7 @@ class SagaRuns {
     return path.join('.');
   }
 
-  /** Of the sagas around the block, outermost first. */
+  /** The runs of the sagas that contain the block, outermost first. */
   #runsOf({ block_id, iteration }: Row) {
     const loops = nodeNamed(this.#plan, block_id)?.loops ?? [];
     return loops.flatMap((index, place) => {
@@ -301,11 +291,11 @@ function triesOf({ end, tasks, lastTask }: VisitRows): Visit {
   if (end !== undefined) return { tries: [...failures(end.try), tryOfOutput(end)], isEnded: true };
   const before = failures(lastTask?.attempt ?? 0);
   if (lastTask === undefined || wasCutOff(lastTask)) return { tries: before, isEnded: false };
-  // A withdrawn task was to be followed by another attempt, and was cut off before.
+  // A withdrawn task with a retryable error was cut off before its next attempt.
   return { tries: [...before, tryOfTask(lastTask)], isEnded: !lastTask.withdrawn };
 }
 
-/** An attempt that was followed by another one: a retryable failure. */
+/** An attempt before another one: a retryable failure. */
 function failureOf(task: RecordedTask | undefined): RecordedTry {
   if (task?.state === 'failed' && !wasCutOff(task)) return tryOfTask(task);
   const outcome = { kind: 'failure', retryable: true, message: 'the try failed' } as const;
@@ -340,12 +330,11 @@ function tryOfTask(task: RecordedTask): RecordedTry {
   return { outcome, at, id: task.id, isKnown: true, timedOut: task.timed_out };
 }
 
-/** No result from its worker: a race was lost, or the instance was stopped. */
+/** The worker sent no result, because a race was lost or the instance was stopped. */
 function wasCutOff(task: RecordedTask): boolean {
   return task.withdrawn && task.error_retryable !== true;
 }
 
-/** Steps with this final state in the stored execution. */
 function stepsAtEnd(run: RecordedLife, baseline: Plan, code: DoneCode): Set<string> {
   const ended = blocksAtEnd(run, baseline, code);
   return new Set([...ended].filter((id) => !isComposite(baseline, id)));
@@ -366,7 +355,7 @@ function endInFailure(visits: Map<string, Map<string, Visit>>, block: string, ru
   visits.set(block, own.set(path, { tries: [...last.tries, end], isEnded: true }));
 }
 
-/** Paths of loop counters, such as '2.0', in the order of iterations. */
+/** Orders paths of loop counters, such as '2.0', numerically. */
 function comparePaths(a: string, b: string): number {
   const [left, right] = [a.split('.'), b.split('.')];
   for (let i = 0; i < Math.min(left.length, right.length); i += 1) {

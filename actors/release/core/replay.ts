@@ -1,4 +1,4 @@
-/** Replays an ended run with another version of its sequence and compares its end, its steps, and their calls. Pure. */
+/** Replays an ended run with another version of its sequence and compares end state, steps and calls. Pure. */
 
 import type { ChangedCall, Divergence } from '../../../schema/release.js';
 import type { Plan } from '../../../src/core/plan.js';
@@ -10,10 +10,10 @@ import { Script } from './stand-ins.js';
 export type Verdict =
   | { readonly kind: 'match' }
   | { readonly kind: 'divergence'; readonly divergence: Divergence }
-  /** The replay could not be carried out, or shows nothing. */
+  /** The run could not be replayed, or the replay proves nothing. */
   | { readonly kind: 'inconclusive'; readonly reason: string };
 
-/** Maximum ids in each list of one divergence, because summaries are stored. */
+/** Maximum ids per list of a divergence, because divergences are stored. */
 const IDS_MAX = 200;
 
 /** @param baseline the plan of the run */
@@ -40,28 +40,23 @@ export function replay(
     };
     return verdictOn(run, recording, rerun, callsOf(rerun, controlOf), controlOf);
   } catch (error) {
-    if (error instanceof NotReplayable) return { kind: 'inconclusive', reason: error.message };
+    if (error instanceof NotReplayable) return inconclusive(error.message);
     throw error;
   }
 }
 
-interface JudgedCalls {
-  readonly changed: readonly ChangedCall[];
-  /** Why a different call proves nothing; undefined when none does. */
-  readonly doubt: string | undefined;
+export function inconclusive(reason: string): Verdict {
+  return { kind: 'inconclusive', reason };
 }
 
 /**
- * The calls that differ because of the candidate. The baseline is replayed as a control: where it does not repeat its
- * own call, the call depends on time or unrecorded data and says nothing about the candidate.
+ * The calls that differ because of the candidate. The baseline is replayed as a control: if it does not repeat its own
+ * call, the call depends on time or unrecorded data, and is returned as a doubt instead.
  */
-function callsOf(
-  { plan, script, executed }: Rerun,
-  controlOf: () => Rerun | undefined,
-): JudgedCalls {
+function callsOf({ plan, script, executed }: Rerun, controlOf: () => Rerun | undefined) {
   const changed: ChangedCall[] = [];
   let doubt: string | undefined;
-  // Steps now evaluated in place need no call.
+  // A step that is now evaluated in place makes no call.
   for (const block of new Set(executed.map((step) => step.block))) {
     const mode = script.stepOf(block)?.mode ?? 'pure';
     const isCall = mode !== 'pure' && mode !== 'sleep';
@@ -70,7 +65,7 @@ function callsOf(
     }
   }
   if (script.otherCalls.length === 0) return { changed, doubt };
-  const isSaid = (block: string) => isSameRequest(script.stepOf(block), stepNamed(plan, block));
+  const isSame = (block: string) => isSameRequest(script.stepOf(block), stepNamed(plan, block));
   const control = controlOf()?.calls;
   for (const { block, place, recorded, made, isDoubtful } of script.otherCalls) {
     const repeated = control?.get(place);
@@ -83,12 +78,12 @@ function callsOf(
     if (!isRepeated || isDoubtful) doubt ??= doubtAt(block);
     else {
       const members = differingMembers(repeated, made);
-      // The recording has the same hash, which proves nothing where the steps are written differently.
-      if (members.length === 0 && !isSaid(block)) doubt ??= doubtAt(block);
+      // An equal hash proves nothing if the requests of the steps differ.
+      if (members.length === 0 && !isSame(block)) doubt ??= doubtAt(block);
       changed.push(...members.map((member) => ({ block_id: block, member })));
     }
   }
-  // A step in a loop may make the same difference in every iteration.
+  // A step in a loop may differ in the same way in every iteration.
   const distinct = new Map(changed.map((one) => [JSON.stringify(one), one]));
   return { changed: [...distinct.values()], doubt };
 }
@@ -111,7 +106,7 @@ function verdictOn(
   run: RecordedRun,
   { succeeded, failed }: Recording,
   rerun: Rerun,
-  { changed, doubt }: JudgedCalls,
+  { changed, doubt }: ReturnType<typeof callsOf>,
   controlOf: () => Rerun | undefined,
 ): Verdict {
   const { snapshot, script } = rerun;
@@ -122,7 +117,7 @@ function verdictOn(
     executed,
     (id) => !isRecorded(id) && !(hasOnlyFailed(rerun, id) && hasOnlyFailed(controlOf(), id)),
   );
-  // A failed step matters only where the ends agree; otherwise the ends differ already.
+  // Missing failed steps matter only if the end states agree.
   const recorded = isSameEnd ? [...succeeded, ...failed] : succeeded;
   const removed = idsOf(recorded, (id) => !executed.has(id));
   const calls = changed.filter(({ block_id }) => isCompared(block_id));
@@ -138,12 +133,12 @@ function verdictOn(
     return { kind: 'divergence', divergence };
   }
   const reason = doubt ?? script.gap;
-  return reason === undefined ? { kind: 'match' } : { kind: 'inconclusive', reason };
+  return reason === undefined ? { kind: 'match' } : inconclusive(reason);
 }
 
 /**
- * A worker's step whose parameters cannot be rendered leaves no record in a loop that goes on. If the baseline fails
- * the same way, the candidate has not added the step.
+ * A worker's step in a loop leaves no record if its parameters cannot be rendered. If the baseline fails the same way,
+ * the candidate has not added the step.
  */
 function hasOnlyFailed(rerun: Rerun | undefined, id: string): boolean {
   const own = rerun?.executed.filter(({ block }) => block === id) ?? [];

@@ -1,8 +1,8 @@
 /**
- * Replays a recorded life with the real evaluator in virtual time; every handler that waits or acts outside is replaced
- * by its recording. Results come when they were recorded or as soon as they are requested; delays are skipped. A
- * validation runs to the end, and unrecorded calls get an empty output last; a migration plan runs to the current
- * position, where such calls stay open. Pure.
+ * Replays a recorded run with the real evaluator in virtual time. The recording replaces each handler that waits or has
+ * external effects; a result arrives at its recorded time, or at once if that has passed, and delays are skipped. A
+ * validation runs to the end, where unrecorded calls get an empty output; a migration plan runs to the current position,
+ * where they stay open. Pure.
  */
 
 import { emptyExecution, type StepRecord } from '../../../schema/execution.js';
@@ -51,7 +51,6 @@ export interface ExecutedStep {
   readonly hasFailed: boolean;
 }
 
-/** An open step with its iteration. */
 export interface OpenStep {
   readonly id: string;
   readonly iteration: string;
@@ -61,26 +60,21 @@ export interface OpenStep {
 const TICKS_MAX = 5_000;
 /** The turn of a shard, so that a replay visits at most a million blocks. */
 const TURN = { stepBudget: 250, outputBytesBudget: 1024 * 1024 } as const;
-/** How far time advances after the last recorded moment. */
+/** How far time advances after the last recorded time. */
 const BEYOND_RECORD_MS = 24 * 60 * 60_000;
 
 /** A dispatched attempt. */
 interface OpenTry extends StepTry {
-  /** Who gives the result. */
+  /** The source of the result. */
   readonly of: 'handler' | 'worker' | 'child';
   readonly taken: RecordedTry | undefined;
   readonly dueAt: UnixMs;
 }
 
-interface ComingAnswer {
-  readonly at: UnixMs;
-  readonly event: EngineEvent;
-}
-
 export class Rerun {
   readonly snapshot: Snapshot;
   readonly script: Script;
-  /** In order; completed or failed. */
+  /** Completed and failed steps, in order. */
   readonly executed: ExecutedStep[] = [];
   /** The latest inputs of children as text, by `block/iteration`. */
   readonly childInputs = new Map<string, string>();
@@ -89,8 +83,8 @@ export class Rerun {
   /** By place: the calls of steps that are not evaluated in place. */
   readonly calls = new Map<string, Call>();
   readonly #target: 'end' | 'position';
-  /** As defined, and with stand-ins. */
   readonly plan: Plan;
+  /** The plan with stand-ins. */
   readonly #plan: Plan;
   readonly #signals: RecordedSignal[];
   readonly #open = new Map<string, OpenTry>();
@@ -116,7 +110,7 @@ export class Rerun {
     this.#now = life.execution.t ?? Date.parse(life.created_at);
     this.#until =
       target === 'end' ? Number.MAX_VALUE : lastMoment(life, this.#now) + BEYOND_RECORD_MS;
-    // Other signals have changed the state when the run went on, in an unrecorded way.
+    // The effects of other signals, such as pauses, are not recorded.
     this.#signals = life.signals.filter(({ signal_type: type }) => type === 'update_context');
     this.snapshot = {
       id: life.id,
@@ -143,7 +137,7 @@ export class Rerun {
     }
   }
 
-  /** Empty once it has ended. */
+  /** Empty after the end. */
   openSteps(): OpenStep[] {
     const { execution, state } = this.snapshot;
     if (isEnded(state)) return [];
@@ -156,7 +150,7 @@ export class Rerun {
     });
   }
 
-  /** Processes the next event; false when everything else is unrecorded. */
+  /** Processes the next event; false when no recorded event is left. */
   #tick(): boolean {
     if (this.#last === undefined || this.#last.more) {
       this.#advance(this.#now, { kind: 'wake' });
@@ -181,23 +175,23 @@ export class Rerun {
     return first;
   }
 
-  /** The first recorded answer at a gate that is open now. */
-  #firstAnswer(): ComingAnswer | undefined {
+  /** The first recorded answer to a gate that is open now. */
+  #firstAnswer() {
     if (!this.#plan.hasGates) return undefined;
     const { execution } = this.snapshot;
-    let first: ComingAnswer | undefined;
+    let first: { readonly at: UnixMs; readonly event: EngineEvent } | undefined;
     for (const key of Object.keys(execution.o)) {
       const node = this.#plan.nodes[Number(key)];
       const { p, a: attempt } = execution.o[Number(key)] as StepRecord;
       if (node?.type !== 'step' || node.gate === undefined || p !== 'gate') continue;
       const iteration = iterationOf(execution, node);
-      const said = this.script.answerAt(node.id, iteration);
-      if (said === undefined) continue;
-      const answer = parseAnswer(node.gate, { value: said.value }, null);
+      const recorded = this.script.answerAt(node.id, iteration);
+      if (recorded === undefined) continue;
+      const answer = parseAnswer(node.gate, { value: recorded.value }, null);
       if (answer === undefined) {
-        throw new NotReplayable(`step ${node.id} does not offer the answer ${said.value}`);
+        throw new NotReplayable(`step ${node.id} does not offer the answer ${recorded.value}`);
       }
-      const at = Math.max(this.#now, said.at);
+      const at = Math.max(this.#now, recorded.at);
       const step = { node: node.index, iteration, attempt };
       if (first === undefined || at < first.at) {
         first = { at, event: { kind: 'gate.answered', ...step, answer } };
@@ -246,12 +240,11 @@ export class Rerun {
     if (isLeaf === true) this.executed.push({ block, mark, hasFailed });
   }
 
-  /** Data that callers merged by now; nothing waits for it. */
+  /** Applies the context updates of callers up to the current time. */
   #takeSignals(): void {
     const { snapshot } = this;
-    for (;;) {
-      const [next] = this.#signals;
-      if (next === undefined || Date.parse(next.created_at) > this.#now) return;
+    for (let [next] = this.#signals; next !== undefined; [next] = this.#signals) {
+      if (Date.parse(next.created_at) > this.#now) return;
       this.#signals.shift();
       if (isJsonObject(next.payload)) {
         putData(this.#plan, snapshot, { ...snapshot.data, ...next.payload }, next.payload);
@@ -260,7 +253,7 @@ export class Rerun {
   }
 
   #dispatch(dispatch: Dispatch): void {
-    // Its result has no consequences.
+    // The result of a deadline handler is not used.
     if (isDeadlineHandler(dispatch)) return;
     const { node: index, iteration, attempt, external } = dispatch;
     const node = this.plan.nodes[index];
@@ -318,7 +311,7 @@ function keyOf({ node, iteration, attempt }: StepTry): string {
   return `${node}/${iteration}/${attempt}`;
 }
 
-/** In the order of the recording; unrecorded attempts come last, in the order of dispatch. */
+/** The order of the recording; unrecorded attempts come last, in the order of dispatch. */
 function comesBefore(a: OpenTry, b: OpenTry): boolean {
   if (a.dueAt !== b.dueAt) return a.dueAt < b.dueAt;
   if (a.taken === undefined || b.taken === undefined) return false;

@@ -1,11 +1,10 @@
 /**
- * The routing table of creations (docs/releases.md). Promoted releases are followed one after the other, a canary ends
- * the walk, and the instance is attributed to the release of the last hop. Pure.
+ * The routing table of creations (docs/releases.md). Routing follows promoted releases up to the first canary and
+ * attributes the instance to the last release on this path. Pure.
  */
 
 import type { Variant } from '../../../schema/release-states.js';
 
-/** The columns that routing needs; times are RFC 3339. */
 export interface RoutingRow {
   readonly id: string;
   readonly tenant_id: string;
@@ -14,13 +13,12 @@ export interface RoutingRow {
   readonly state: 'canary' | 'promoted';
   readonly canary_percent: number;
   readonly created_at: string;
-  /** For a promoted release the time of its promotion, its last move. */
+  /** For a promoted release, the time of its promotion. */
   readonly updated_at: string;
-  /** A deprecated candidate gets no creations. */
+  /** No creation is routed to a deprecated candidate. */
   readonly is_deprecated: boolean;
 }
 
-/** The target of one creation, and the release that routed it. */
 export interface Route {
   readonly releaseId: string;
   readonly variant: Variant;
@@ -79,11 +77,11 @@ function splitBy(
     : { releaseId, variant: 'baseline', sequenceId: baseline };
 }
 
-/** At most one release of a baseline routes; were there two, the newest would win. */
+/** At most one release of a baseline should be routing; if there are two, the newest wins. */
 function pathsOf(rows: readonly RoutingRow[]): Map<string, Path> {
   const byBaseline = new Map<string, RoutingRow>();
-  for (const row of [...rows].sort(byTime('created_at')))
-    byBaseline.set(row.baseline_sequence_id, row);
+  const sorted = [...rows].sort(byTime('created_at'));
+  for (const row of sorted) byBaseline.set(row.baseline_sequence_id, row);
   breakCycles(byBaseline);
   return new Map([...byBaseline.keys()].map((baseline) => [baseline, walk(byBaseline, baseline)]));
 }
@@ -102,7 +100,9 @@ function walk(byBaseline: ReadonlyMap<string, RoutingRow>, from: string): Path {
     const row = byBaseline.get(at);
     if (row?.tenant_id !== tenant) return { tenant, target, promoted, canary: undefined };
     if (row.state === 'canary') {
-      return { tenant, target, promoted, canary: row.is_deprecated ? undefined : canaryOf(row) };
+      const { id, canary_percent: percent, candidate_sequence_id: candidate } = row;
+      const canary = { releaseId: id, seed: cohortSeed(id), percent, candidate };
+      return { tenant, target, promoted, canary: row.is_deprecated ? undefined : canary };
     }
     at = row.candidate_sequence_id;
     // A superseded version that was deprecated later still leads to its successor.
@@ -112,26 +112,15 @@ function walk(byBaseline: ReadonlyMap<string, RoutingRow>, from: string): Path {
   }
 }
 
-function canaryOf(row: RoutingRow): Canary {
-  return {
-    releaseId: row.id,
-    seed: cohortSeed(row.id),
-    percent: row.canary_percent,
-    candidate: row.candidate_sequence_id,
-  };
-}
-
-/**
- * Promotions in a circle, such as from 1 to 2 and later from 2 to 1: the oldest is ignored, so that the latest decides.
- */
+/** Removes the oldest promotion of each cycle, such as from 1 to 2 and later from 2 to 1, so that the latest decides. */
 function breakCycles(byBaseline: Map<string, RoutingRow>): void {
-  const isLooked = new Set<string>();
+  const visited = new Set<string>();
   for (const start of [...byBaseline.keys()]) {
     const trail: RoutingRow[] = [];
     const at = new Map<string, number>();
     let row = promotionOf(byBaseline, start);
-    while (row !== undefined && !isLooked.has(row.baseline_sequence_id)) {
-      isLooked.add(row.baseline_sequence_id);
+    while (row !== undefined && !visited.has(row.baseline_sequence_id)) {
+      visited.add(row.baseline_sequence_id);
       at.set(row.baseline_sequence_id, trail.length);
       trail.push(row);
       row = promotionOf(byBaseline, row.candidate_sequence_id);
@@ -143,15 +132,10 @@ function breakCycles(byBaseline: Map<string, RoutingRow>): void {
   }
 }
 
-function promotionOf(
-  byBaseline: ReadonlyMap<string, RoutingRow>,
-  baseline: string,
-): RoutingRow | undefined {
+function promotionOf(byBaseline: ReadonlyMap<string, RoutingRow>, baseline: string) {
   const row = byBaseline.get(baseline);
   return row?.state === 'promoted' ? row : undefined;
 }
-
-// ---------------------------------------------------------------- cohorts
 
 /*
  * The bucket of a key in a canary (docs/releases.md): 64-bit FNV-1a over the 16 bytes of the release's id and the UTF-8
@@ -160,16 +144,12 @@ function promotionOf(
  */
 
 /** The hash state after the bytes of a release's id. */
-export interface CohortSeed {
-  readonly high: number;
-  readonly low: number;
-}
+export type CohortSeed = { readonly high: number; readonly low: number };
 
 const OFFSET_BASIS: CohortSeed = { high: 0xcbf29ce4, low: 0x84222325 };
-/** The prime is 2^40 + this: the first term shifts the low half into the high one, by 8. */
+/** The prime is 2^40 + this value. Multiplying by 2^40 shifts the low half into the high half, by 8 bits. */
 const PRIME_LOW = 0x1b3;
 const HALF = 0x1_0000_0000;
-
 const UTF8 = new TextEncoder();
 const SCRATCH = new Uint8Array(256);
 
@@ -187,7 +167,7 @@ export function bucketOf(seed: CohortSeed, key: string): number {
   return ((high % 100) * (HALF % 100) + (low % 100)) % 100;
 }
 
-/** Fast path for short ASCII keys: no array of bytes. */
+/** Fast path for short ASCII keys, without allocating bytes. */
 function mixKey(seed: CohortSeed, key: string): CohortSeed {
   if (key.length <= SCRATCH.length) {
     let at = 0;

@@ -1,7 +1,7 @@
 /**
- * Replaces the handlers of a plan that wait or act outside, so that a replay has no effects: such a step gives its
- * recorded result. All of these are dispatched, sleeps and waits too, and the replay answers them. Handlers that depend
- * only on their parameters run normally.
+ * Replaces the handlers of a plan that wait or have external effects, so that a replay has none: their steps, including
+ * sleeps and waits, are dispatched, and the replay answers with recorded results. Handlers that depend only on their
+ * parameters run normally.
  */
 
 import type { JsonObject } from '../../../src/base/json.js';
@@ -29,10 +29,10 @@ const NOTHING: JsonObject = Object.freeze({});
 export interface OtherCall {
   readonly block: string;
   readonly place: string;
-  /** Undefined when an event came and its waiter is not recorded. */
+  /** Undefined for an event, whose waiter is not recorded. */
   readonly recorded: RecordedCall | undefined;
   readonly made: Call;
-  /** The step is written as in the baseline but follows unrecorded data, which may explain the difference. */
+  /** Unrecorded data may explain the difference, because the request is the same as in the baseline. */
   readonly isDoubtful: boolean;
 }
 
@@ -41,26 +41,26 @@ export class Script {
   readonly #baseline: Plan;
   readonly #inputs: ReadonlyMap<string, string> | undefined;
   readonly otherCalls: OtherCall[] = [];
-  /** The first step with unrecorded output: agreeing ends prove nothing then. */
+  /** The first step with an unrecorded output. Equal end states then prove nothing. */
   gap: string | undefined;
 
-  /** @param inputs of recorded children, by block and iteration; absent for the recorded run itself */
+  /** @param inputs of recorded children, by block and iteration; undefined for a replay of the baseline */
   constructor(recording: Recording, baseline: Plan, inputs?: ReadonlyMap<string, string>) {
     this.recording = recording;
     this.#baseline = baseline;
     this.#inputs = inputs;
   }
 
-  /** For any call; undefined when nothing is recorded. @throws NotReplayable for unrecorded data */
+  /** The recorded result, whatever the call. @throws NotReplayable when a retry needs an unrecorded failure */
   take(node: StepNode, iteration: string, attempt: number): RecordedTry | undefined {
-    // An expired gate says nothing about its handler, which was never called.
+    // The handler behind an expired gate was never called.
     if (this.hasExpired(node.id, iteration)) {
       this.#noteGap(node.id);
       return undefined;
     }
     const before = this.stepOf(node.id);
     const tries = this.recording.visits.get(node.id)?.get(iteration)?.tries ?? [];
-    // Failures are those of one handler: another one might not have failed.
+    // Another handler might not have failed.
     const taken = (
       before?.handler === node.handler
         ? tries
@@ -69,22 +69,22 @@ export class Script {
     if (taken?.isKnown === false && choosesRetries(node)) {
       throw new NotReplayable(`how step ${node.id} failed before a retry is not recorded`);
     }
-    return taken?.timedOut === true && node.retry === undefined ? forGood(taken) : taken;
+    return taken?.timedOut === true && node.retry === undefined ? permanent(taken) : taken;
   }
 
-  /** The recorded result for this call; a different call is noted. */
+  /** The recorded result. A call that differs is added to `otherCalls`. */
   takeFor(node: StepNode, iteration: string, attempt: number, made: Call): RecordedTry | undefined {
     const { visits, calls } = this.recording;
     const taken = this.take(node, iteration, attempt);
     const place = placeOf(node.id, iteration, attempt);
     const before = this.stepOf(node.id);
     const recorded = calls.get(place);
-    // An event does not record its waiter: the baseline's step is compared.
+    // An event does not record its waiter, so the step of the baseline is compared.
     const isEvent = taken !== undefined && node.mode === 'event' && before?.mode === 'event';
     if (recorded === undefined && !isEvent) {
-      // A failed sleep failed by itself and made no call.
+      // A sleep that failed made no call.
       if (taken !== undefined && node.mode === 'sleep' && before?.mode === 'sleep') return taken;
-      // Nothing is known about a step that the run did not begin, not even that it loses a race.
+      // A step that the run did not begin has no known result; it might even win a race.
       const isBegun = visits.get(node.id)?.has(iteration) === true || this.#wasBegun(node, before);
       if (taken !== undefined || !isBegun) this.#noteGap(node.id);
       return undefined;
@@ -116,7 +116,7 @@ export class Script {
     return this.recording.answers.get(`${block}/${iteration}`);
   }
 
-  /** @param iteration absent: in any */
+  /** @param iteration default: any */
   hasExpired(block: string, iteration?: string): boolean {
     const expired = this.recording.expired.get(block);
     return iteration === undefined ? expired !== undefined : expired?.has(iteration) === true;
@@ -126,11 +126,11 @@ export class Script {
     return this.recording.failedBlocks.has(block);
   }
 
-  /** Whether the run had begun the step, although nothing is recorded of it. */
+  /** Whether the run may have begun the step without a record. */
   #wasBegun(node: StepNode, before: StepNode | undefined): boolean {
-    // Tasks are always recorded.
+    // Worker tasks are always recorded.
     if (before?.handler !== node.handler || node.mode === 'external') return false;
-    // Earlier iterations are unknown.
+    // The execution does not show earlier iterations.
     return before.loops.length > 0 || this.recording.cutOff.has(node.id);
   }
 
@@ -149,18 +149,17 @@ export class Script {
   }
 }
 
-function forGood(taken: RecordedTry): RecordedTry {
+function permanent(taken: RecordedTry): RecordedTry {
   const { outcome } = taken;
-  return outcome.kind === 'success'
-    ? taken
-    : { ...taken, outcome: { ...outcome, retryable: false } };
+  if (outcome.kind === 'success') return taken;
+  return { ...taken, outcome: { ...outcome, retryable: false } };
 }
 
 function choosesRetries({ retry }: StepNode): boolean {
   return retry?.retryIf !== undefined || (retry?.nonRetryableCodes.size ?? 0) > 0;
 }
 
-/** The plan with no step that waits or acts outside. */
+/** The plan for a replay to the end. */
 export function withStandIns(plan: Plan, script: Script): Plan {
   const nodes = plan.nodes.map(
     (node): PlanNode => (node.type === 'step' ? standIn(node, script) : node),
@@ -175,7 +174,7 @@ function standIn(node: StepNode, script: Script): StepNode {
   return {
     ...node,
     mode: node.mode === 'sleep' || node.mode === 'event' ? 'in_process' : node.mode,
-    // Timeouts are recorded as failures.
+    // The recording has timeouts as failures.
     ...WITHOUT_LIMITS,
     gate,
     checkOutput:
@@ -183,23 +182,18 @@ function standIn(node: StepNode, script: Script): StepNode {
   };
 }
 
-/** A gate expires only if its expiry is recorded. */
+/** A gate expires only if the recording has the expiry. */
 function gateOf({ id, gate }: StepNode, script: Script): StepNode['gate'] {
   return gate && (script.hasExpired(id) ? gate : { ...gate, timeoutMs: null });
 }
 
 const WITHOUT_LIMITS = { timeoutMs: null, queueTimeoutMs: null, deadlineMs: null } as const;
 
-/**
- * The plan with all steps dispatched. Time goes on after the last recorded moment, so only blocks that have failed may
- * time out.
- */
+/** The plan for a replay to a position: all steps are dispatched, and only blocks that failed in the run may time out. */
 export function withoutHandlers(plan: Plan, script: Script): Plan {
   const nodes = plan.nodes.map((node): PlanNode => {
     if (node.type !== 'step') {
-      return node.timeoutMs === null || script.hasFailed(node.id)
-        ? node
-        : { ...node, timeoutMs: null };
+      return script.hasFailed(node.id) ? node : { ...node, timeoutMs: null };
     }
     const mode = node.mode === 'external' ? 'external' : 'in_process';
     return { ...node, mode, pure: undefined, ...WITHOUT_LIMITS, gate: gateOf(node, script) };

@@ -1,6 +1,6 @@
-/** Releases on the front thread: reads, semantic diffs of definitions (docs/releases.md), and validations. */
+/** Releases on the front thread: reads, semantic diffs (docs/releases.md), and validations. */
 
-import { type GateReport, RELEASE_LIST_MAX } from '../../../schema/release.js';
+import { RELEASE_LIST_MAX } from '../../../schema/release.js';
 import { tenantOf } from '../../../src/base/tenancy.js';
 import { filtersOf } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
@@ -43,10 +43,9 @@ export const releaseList = list({
   cheaper: 'name the tenant, or ask for a smaller limit',
 });
 
-/** The rows by which the release owner judges. */
 const releaseOutcomes = lookup<Outcomes>('reads_release_outcomes', RELEASE_SQL.releaseOutcomes);
 
-/** `ReleaseDecision` records, oldest first; ids order those of one instant (docs/releases.md). */
+/** `ReleaseDecision` records, oldest first. */
 export const decisionList = list({
   columns: selected(columnsBut(RELEASE_DECISIONS)),
   from: 'release_decisions',
@@ -70,14 +69,13 @@ export function openReleaseFront(kernel: FrontKernel<Shards<typeof releaseOperat
       },
       'releases.get': async (deps, call) =>
         jsonReply(JSON.stringify(releaseOf(await releaseNamed(deps, call)))),
-      /** Without a turn of the release owner: runs that end meanwhile may be missing. */
+      /** Does not wait for the release owner, so the latest ends of runs may be missing. */
       'releases.gates': async (deps, call) => {
         const row = await releaseNamed(deps, call);
         const { since, baseline, from, sample } = runsToJudge(row);
-        const asked = [row.id, since, baseline, from, sample];
-        const outcomes = await releaseOutcomes.rows(deps.reads, ...asked);
-        const report: GateReport = judge(row.gates, row, outcomes);
-        return jsonReply(JSON.stringify(report));
+        const args = [row.id, since, baseline, from, sample];
+        const outcomes = await releaseOutcomes.rows(deps.reads, ...args);
+        return jsonReply(JSON.stringify(judge(row.gates, row, outcomes)));
       },
       'releases.decisions': async (deps, call) => {
         const { id } = await releaseNamed(deps, call);
@@ -88,13 +86,12 @@ export function openReleaseFront(kernel: FrontKernel<Shards<typeof releaseOperat
         const definitions = await definitionsOf(deps, release.tenant_id, release);
         return jsonReply(await offload.run(call.tenant, COMPARE_DEFINITIONS, definitions));
       },
-      /** Two sequences have no common owner, so the front compares them. */
       'sequences.compare': async (deps, { tenant, body }) => {
         const definitions = await definitionsOf(deps, tenantOf(tenant, body.tenant_id), body);
         return jsonReply(await offload.run(tenant, COMPARE_DEFINITIONS, definitions));
       },
     },
-    // While the shard still answers, so that releases in validation become drafts again.
+    // Called while the shard still answers, so that releases in validation become drafts again.
     drain: () => validations.stop(),
   } satisfies FrontRoom;
 }

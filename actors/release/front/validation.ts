@@ -1,7 +1,7 @@
 /**
- * Validates a release by replaying ended runs on the offload threads. The release owner sets `validating` before, and
- * `ready`, `failed` or `draft` after it. A caller that disconnects changes nothing. Validations of one tenant are
- * serialized, and tenants take turns.
+ * Validates a release by replaying ended runs on the offload threads. The release owner sets the state `validating`
+ * before, and `ready`, `failed` or `draft` after the validation. It continues if the caller disconnects. Validations of
+ * one tenant are serialized, and tenants take turns.
  */
 
 import {
@@ -42,8 +42,6 @@ export interface ValidationsDeps {
   readonly log: Logger;
 }
 
-type Evidence = Omit<ValidationReport, 'release_state'>;
-
 interface Validation {
   readonly front: FrontDeps;
   readonly caller: string;
@@ -52,19 +50,19 @@ interface Validation {
 }
 
 const SHARD = 0;
-/** Running and waiting validations: a caller behind these waits for minutes at worst. */
+/** Running and waiting validations, so that a caller waits for minutes at worst. */
 export const VALIDATIONS_MAX = 8;
 export const VALIDATIONS_PER_TENANT_MAX = 6;
-/** As many as there are threads for their replays. */
+/** The number of offload threads. */
 const AT_ONCE_MAX = 2;
 const AT_ONCE_PER_TENANT_MAX = 1;
-/** Time for the replays of one validation; runs that are not reached in time are inconclusive. */
+/** Time for the replays of one validation; the remaining runs are inconclusive. */
 export const REPLAYS_MS = 30_000;
-/** JSON of one run; a larger one is inconclusive. */
+/** JSON of one run; a larger run is inconclusive. */
 export const RUN_BYTES_MAX = 32 * 1024 * 1024;
-/** Further ones are counted. */
+/** Divergences in the report; further ones are only counted. */
 export const DIVERGENCES_MAX = 20;
-/** Retry interval for the end of a validation that the owner could not take. */
+/** Retry interval when the owner could not store the end of a validation. */
 const END_AGAIN_MS = 1_000;
 
 export class Validations {
@@ -80,7 +78,6 @@ export class Validations {
   ]);
   readonly #led = new Set<Promise<unknown>>();
   readonly #stopped = new AbortController();
-  /** Cancels running jobs when validations stop. */
   readonly #offload: Offload;
 
   constructor(deps: ValidationsDeps) {
@@ -129,7 +126,7 @@ export class Validations {
     try {
       const end = await this.#judge(validation).catch(async (error: unknown) => {
         const reason = error instanceof EngineError ? error.message : 'the replay could not run';
-        // The caller gets the reason; that the release is not a draft yet has been logged.
+        // `#end` logs its own failure; the caller gets the original error.
         await this.#end(release, { outcome: 'draft', reason }).catch(() => undefined);
         throw error;
       });
@@ -141,7 +138,7 @@ export class Validations {
     }
   }
 
-  /** @throws EngineError 404 when a side is no longer stored, 503 when history cannot be read */
+  /** @throws EngineError 404 when a definition was deleted, 503 when runs cannot be read */
   async #judge({ front, caller, release, size }: Validation): Promise<ValidationEnd> {
     const { clock } = this.#deps;
     const definitions = await definitionsOf(front, release.tenant_id, release);
@@ -188,7 +185,7 @@ export class Validations {
     }
   }
 
-  /** If the owner cannot take the end, the release becomes a draft as soon as it can. */
+  /** If the owner cannot store the end, the release becomes a draft as soon as it can. */
   async #end(release: Release, end: ValidationEnd): Promise<Release> {
     const { client, log } = this.#deps;
     const { id, tenant_id: tenant } = release;
@@ -199,7 +196,7 @@ export class Validations {
       if (error instanceof EngineError && error.status < 500) throw error;
       log.warn({ releaseId: id, err: error }, 'validation not ended yet; trying again');
       const reason = end.outcome === 'draft' ? end.reason : 'its end could not be stored';
-      // The caller has its answer; failures are logged and retried.
+      // Failures are logged and retried.
       this.#later(() => this.#end(release, { outcome: 'draft', reason }).catch(() => undefined));
       throw error;
     }
@@ -215,16 +212,14 @@ export class Validations {
   }
 }
 
-/** @param tenant '' is any @throws EngineError 404 */
+/** @param tenant '' is any @throws EngineError 404, which names the baseline if both are missing */
 export async function definitionsOf(
   { reads }: FrontDeps,
   tenant: string,
   pair: Pick<Release, 'baseline_sequence_id' | 'candidate_sequence_id'>,
 ): Promise<DefinitionPair> {
-  const [baseline, candidate] = await Promise.all([
-    sequenceById(reads, pair.baseline_sequence_id, tenant),
-    sequenceById(reads, pair.candidate_sequence_id, tenant),
-  ]);
+  const baseline = await sequenceById(reads, pair.baseline_sequence_id, tenant);
+  const candidate = await sequenceById(reads, pair.candidate_sequence_id, tenant);
   return { baseline, candidate };
 }
 
@@ -232,7 +227,7 @@ function inconclusive(reason: string): Verdict {
   return { kind: 'inconclusive', reason };
 }
 
-function evidenceOf(verdicts: readonly Verdict[], unclear: readonly InconclusiveRun[]): Evidence {
+function evidenceOf(verdicts: readonly Verdict[], unclear: readonly InconclusiveRun[]) {
   const count = (kind: Verdict['kind']) =>
     verdicts.filter((verdict) => verdict.kind === kind).length;
   const divergences: Divergence[] = verdicts.flatMap((verdict) =>
