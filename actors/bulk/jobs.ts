@@ -22,7 +22,7 @@ export interface BeginBulkJob {
   readonly operation: BulkOperation;
   readonly request: object;
   readonly counts: BulkCounts;
-  /** After the last processed instance; null: none. */
+  /** The position after the last processed instance; null at the beginning. */
   readonly place: string | null;
   readonly traceparent: string | undefined;
   readonly by: string;
@@ -33,9 +33,9 @@ export interface BulkProgress {
   /** The expected position of the job. */
   readonly from: string | null;
   readonly place: string | null;
-  /** Instances that are counted now, or were not changed. */
+  /** Instances whose marks are deleted, because they are counted now or were not changed. */
   readonly settled: readonly string[];
-  /** Undefined: there is more to do. */
+  /** Undefined while the job continues. */
   readonly end: 'completed' | 'cancelled' | 'failed' | undefined;
   readonly error: string | null;
 }
@@ -62,9 +62,9 @@ export class BulkJobs {
   }
 
   /** @throws EngineError 429 when the tenant has too many open jobs */
-  #begin({ request: asker, tenant: tenant_id, body }: Call<BeginBulkJob>): void {
+  #begin({ request: caller, tenant: tenant_id, body }: Call<BeginBulkJob>): void {
     const { loader, now, newId } = this.#deps;
-    this.#service.answer(asker, 200, `tenant:${tenant_id}`, async () => {
+    this.#service.answer(caller, 200, `tenant:${tenant_id}`, async () => {
       const before = isoTime(now() - LIMITS.bulkJobKeptMs);
       const { open, old } = await this.#service.read(async () => ({
         open: await loader.openBulkJobs(tenant_id),
@@ -76,7 +76,7 @@ export class BulkJobs {
       }
       const at = isoTime(now());
       const { operation, request, place } = body;
-      // Refusals are listed in a response only; a job counts them.
+      // Only a response lists refusals; a job counts them.
       const { refusals: _, ...counts } = body.counts;
       const row = {
         id: newId(),
@@ -100,7 +100,7 @@ export class BulkJobs {
     });
   }
 
-  /** The marks of settled instances are deleted in the same unit, so that each is counted once. */
+  /** Deletes the marks of settled instances in the same unit, so that each instance is counted once. */
   #progress({ request, target: id, body }: Call<BulkProgress>): void {
     this.#service.answer(request, 200, id, async () => {
       const row = await this.#own('', id);

@@ -37,7 +37,7 @@ export function bulkLoads(queries: Queries) {
     async openBulkJobs(tenant: string): Promise<number> {
       return (await sql.one<{ count: number }>('openBulkJobs', [tenant]))?.count ?? 0;
     },
-    /** Ended before the given time, oldest first. */
+    /** Jobs that ended before the given time, oldest first. */
     oldBulkJobs: async (tenant: string, before: string, limit: number) =>
       idsOf(await sql.all('oldBulkJobs', [tenant, before, limit])),
   };

@@ -27,11 +27,9 @@ export interface CredentialsDeps extends Kernel<CredentialLoads>, RowSecretsDeps
   readonly sender: Pick<WebhookSender, 'problemOf'>;
 }
 
-/** Limits a tenant's rows, which have up to half a megabyte. */
+/** Each row has up to half a megabyte. */
 export const CREDENTIALS_PER_TENANT_MAX = 1_000;
-
 const KIND_AT_FIRST = 'api_key';
-
 const ID = new RegExp(CREDENTIAL_ID_PATTERN);
 
 export class Credentials {
@@ -55,14 +53,13 @@ export class Credentials {
     if (tenant.trim() === '') throw invalid('tenant_id must not be blank');
     const id = body.id ?? body.name;
     if (id == null) throw invalid('id or name is required');
-    // Only a name can be invalid here: an id is checked by its schema.
-    if (!ID.test(id)) {
-      throw invalid(
-        'name must have letters, digits, dots, _ and - only, or id must be sent beside it',
-      );
-    }
-    if (id === '.' || id === '..') {
-      throw invalid('name must not be . or .., which no address has, or id must be sent beside it');
+    // Only a name can be invalid here, because the schema checks an id.
+    const isDots = id === '.' || id === '..';
+    if (isDots || !ID.test(id)) {
+      const rule = isDots
+        ? 'not be . or .., which no address has'
+        : 'have letters, digits, dots, _ and - only';
+      throw invalid(`name must ${rule}, or id must be sent beside it`);
     }
     this.#check(body);
     this.#service.answer(request, 201, tenant, () => this.#insert(tenant, id, body));
@@ -141,11 +138,7 @@ export class Credentials {
   }
 
   /** @throws EngineError 400 for an incomplete OAuth credential */
-  #changed(
-    place: CredentialPlace,
-    body: CreateCredential | UpdateCredential,
-    before: Changing,
-  ): Changing {
+  #changed(place: CredentialPlace, body: CreateCredential | UpdateCredential, before: Changing) {
     const { value, refresh_token } = body;
     const after: Changing = {
       value: value === undefined ? before.value : this.#sealed(place, value),
@@ -176,16 +169,12 @@ export class Credentials {
       refresh_token: refresh_token === null ? null : (JSON.parse(refresh_token) as object),
     });
     await this.#service.commit(turn, { key: `credential:${keyOf(row)}` });
-    return {
-      ...rest,
-      kind: rest.kind as Credential['kind'],
-      has_refresh_token: refresh_token !== null,
-    };
+    const kind = rest.kind as Credential['kind'];
+    return { ...rest, kind, has_refresh_token: refresh_token !== null };
   }
 }
 
 type Changing = Pick<CredentialRow, 'value' | 'refresh_url' | 'refresh_token' | 'expires_at'>;
-
 const NOTHING: Changing = { value: '', refresh_url: null, refresh_token: null, expires_at: null };
 
 const NO_KEY = new EngineError(

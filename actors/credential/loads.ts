@@ -5,7 +5,6 @@ import type { Queries } from '../runtime/queries.js';
 import { CREDENTIALS } from './tables.js';
 
 export type CredentialRow = StoredRow<typeof CREDENTIALS>;
-
 export type CredentialPlace = Pick<CredentialRow, 'tenant_id' | 'id'>;
 
 export function keyOf({ tenant_id, id }: CredentialPlace): string {

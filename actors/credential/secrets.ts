@@ -1,6 +1,6 @@
 /**
- * Fills secrets into the parameters of a call (docs/secrets.md), in memory only. Each call reads the rows, batched into
- * one query, so that new values apply at once and no thread keeps secrets.
+ * Fills secrets into the parameters of a call (docs/secrets.md), in memory only. Each call reads the rows, so that new
+ * values apply at once and no thread caches secrets.
  */
 
 import type { JsonValue } from '../../src/base/json.js';

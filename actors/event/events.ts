@@ -1,7 +1,7 @@
 /**
- * The events of one shard, by the hash of tenant, name and correlation key. An event is received by its own unit, which
- * detects duplicates; from then on the actor of its key decides. The actor is created by an event or a wait, and costs
- * nothing while steps wait. Messages may be lost, so a periodic scan finds keys with pending work.
+ * The events of one shard, by the hash of tenant, name and correlation key. Each event is stored by its own unit, which
+ * detects duplicates, and is then processed by the actor of its key, which an event or a wait loads. Messages may be
+ * lost, so a periodic scan finds keys with pending work.
  */
 
 import { EVENT_TTL_SECS_DEFAULT, type ReceivedEvent } from '../../schema/event.js';
@@ -21,14 +21,14 @@ import { EVENT } from './tables.js';
 /** The remaining triggers of an event. */
 export interface FiredEvent {
   readonly id: string;
-  /** Slugs; null: none. */
+  /** Slugs; null for none. */
   readonly fires: readonly string[] | null;
 }
 
 interface NewEvent {
   readonly request: number;
   readonly tenant: string;
-  readonly given: ReceivedEvent;
+  readonly received: ReceivedEvent;
   /** JSON text. */
   readonly payload: string;
   readonly fires: readonly string[];
@@ -38,16 +38,13 @@ export class Events implements Room {
   readonly #deps: Kernel<EventLoads>;
   readonly #keys: KeyActors<EventKey, EventKeyRows>;
   readonly #service: Service;
-  /**
-   * By key, resolved when the last received event was handed to it. A shard-wide order would make each event wait for
-   * the slowest lookup before it.
-   */
-  readonly #lastCame = new Map<string, Promise<void>>();
+  /** By key, resolved after the last event was sent to it: lookups delay only later events of the same key. */
+  readonly #lastSent = new Map<string, Promise<void>>();
 
   readonly messages = {
     'event.wanted': ({ key: id, wait, instance }) =>
       this.#keys.tell(id, 'wanted', (key, turn) => key.wanted(turn, wait, instance)),
-    // A key that is not in memory reads it from the rows.
+    // A key that is not in memory reads the waits when it is loaded.
     'event.unwanted': ({ key: id, wait }) => {
       if (this.#keys.isResident(id)) this.#keys.tell(id, 'unwanted', (key) => key.unwanted(wait));
     },
@@ -66,7 +63,7 @@ export class Events implements Room {
         residentMax: 1_000,
         everyMs: 30_000,
         read: async (id) => {
-          // In this order: a wait that takes one of these events meanwhile is not among the open ones.
+          // Waits are read after events, so that a wait that has taken one of the events is not open.
           const events = await loader.openEvents(id);
           const waits = await loader.eventWaits(id);
           const sent = events.filter(({ targets }) => targets !== null).map((row) => row.id);
@@ -100,22 +97,22 @@ export class Events implements Room {
     const id = eventKeyId(tenant, name, key ?? undefined);
     this.#keys.expect(id);
     const found = this.#firedBy(tenant, event).catch(() => undefined);
-    // In the order of arrival within the key, whatever the order of lookups.
-    const before = this.#lastCame.get(id);
-    const came = Promise.all([found, before]).then(([fires]) => {
-      if (this.#lastCame.get(id) === came) this.#lastCame.delete(id);
+    // Lookups may end in another order than that of arrival.
+    const before = this.#lastSent.get(id);
+    const sent = Promise.all([found, before]).then(([fires]) => {
+      if (this.#lastSent.get(id) === sent) this.#lastSent.delete(id);
       schedule(() => {
         if (fires === undefined) this.#fail(request, DATABASE_AWAY);
         else {
-          const made = { request, tenant, given: event, payload, fires };
+          const made = { request, tenant, received: event, payload, fires };
           this.#keys.tell(id, 'receive', (key) => this.#insert(id, key, made), request);
         }
       });
     });
-    this.#lastCame.set(id, came);
+    this.#lastSent.set(id, sent);
   }
 
-  /** Needs no order with other units of the row: it changes its own column. */
+  /** Needs no order with other units of the row, because only this one changes the column. */
   fired(request: number, { id, fires }: FiredEvent): void {
     const turn = new Turn();
     turn.put(EVENT.fired, id, { id, fires: fires && [...fires] });
@@ -123,7 +120,6 @@ export class Events implements Room {
     this.#service.commitNow(turn, { key: `event:${id}` });
   }
 
-  /** The slugs of the triggers that the event fires. */
   async #firedBy(tenant: string, event: ReceivedEvent): Promise<string[]> {
     const rows = await this.#deps.loader.eventTriggers({ tenant, name: event.event_name });
     const isFired = ({ config }: EventTriggerRow) => {
@@ -135,26 +131,17 @@ export class Events implements Room {
 
   /** Committed on its own, so that a duplicate does not fail other events of its key. */
   #insert(keyId: string, key: EventKey, made: NewEvent): void {
-    const { request, tenant, given, payload, fires } = made;
+    const { request, tenant, received, payload, fires } = made;
     key.tenant ??= tenant;
     const now = this.#deps.now();
-    const id = eventId(tenant, given.producer_event_id);
+    const id = eventId(tenant, received.producer_event_id);
     const targets = key.reserve();
     const matched = targets.size;
     const status = matched > 0 ? 'consumed' : 'pending';
-    const expiresAt = now + 1_000 * (given.ttl_seconds ?? EVENT_TTL_SECS_DEFAULT);
+    const expiresAt = now + 1_000 * (received.ttl_seconds ?? EVENT_TTL_SECS_DEFAULT);
     const seq = key.nextSeq();
-    const event: OpenEvent = {
-      id,
-      seq,
-      payload,
-      expiresAt,
-      status,
-      matched,
-      targets,
-      isUsed: false,
-      unsent: [],
-    };
+    const sending = { targets, isUsed: false, unsent: [] };
+    const event: OpenEvent = { id, seq, payload, expiresAt, status, matched, ...sending };
     const turn = new Turn(tenant);
     turn.gate = 'exists';
     turn.put(EVENT.insert, id, {
@@ -162,10 +149,10 @@ export class Events implements Room {
       key_id: keyId,
       seq,
       tenant_id: tenant,
-      event_name: given.event_name,
-      producer_event_id: given.producer_event_id,
-      correlation_key: given.correlation_key ?? null,
-      payload: given.payload ?? null,
+      event_name: received.event_name,
+      producer_event_id: received.producer_event_id,
+      correlation_key: received.correlation_key ?? null,
+      payload: received.payload ?? null,
       status,
       matched,
       targets: matched === 0 ? null : [...targets],
@@ -181,7 +168,7 @@ export class Events implements Room {
         this.#received(keyId, key, made, event, waits);
         return;
       }
-      // Only the rows know whether it was stored.
+      // After a lost outcome, the rows show whether the event was stored.
       if (ack.outcome === 'lost') this.#keys.reload(keyId);
       else this.#keys.tell(keyId, 'free', (state, own) => state.free(own, waits));
       if (ack.outcome === 'exists') this.#repeat(request, id);
@@ -190,7 +177,7 @@ export class Events implements Room {
     this.#service.commitNow(turn, { key: `event:${id}`, settled });
   }
 
-  /** The event is durable: answers its producer and informs the waits. */
+  /** Answers the producer of a durable event and notifies the waits. */
   #received(
     keyId: string,
     by: EventKey,
@@ -225,7 +212,7 @@ export class Events implements Room {
   }
 }
 
-/** `EventReceipt`. @param wait the first one that gets it */
+/** `EventReceipt`. @param wait the first wait that gets the event */
 function receiptOf(
   id: string,
   isRepeat: boolean,

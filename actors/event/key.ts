@@ -1,7 +1,7 @@
 /**
- * The events with one name and correlation key of a tenant, and the waits for them. An event that comes while steps
- * wait goes to all of them; one that comes first is kept for the first wait. Its targets are stored before any message
- * is sent, until all have answered. An event that no target could take, because the waits were over, is kept again.
+ * The events with one name and correlation key of a tenant, and the waits for them. An event that arrives while steps
+ * wait is sent to all of them; otherwise it is kept for the first wait. Its targets are stored before any message is
+ * sent, until all have answered. If no target takes the event, because the waits have ended, it is kept again.
  */
 
 import { routeOf, shardOf } from '../../src/base/ids.js';
@@ -29,7 +29,7 @@ export type EventStatus = 'pending' | 'consumed' | 'expired';
 
 export interface OpenEvent {
   readonly id: string;
-  /** Events of a key are taken in the order of their numbers. */
+  /** The order in which events of a key are taken. */
   readonly seq: number;
   /** JSON text. */
   readonly payload: string;
@@ -38,16 +38,15 @@ export interface OpenEvent {
   matched: number;
   /** Waits that have not answered, each with its instance. */
   readonly targets: Map<string, string>;
-  /** A wait has taken it or refused it. */
+  /** Whether a wait has taken or refused the event. */
   isUsed: boolean;
   /** Targets without a message yet. */
   readonly unsent: string[];
 }
 
-/** Payload characters in flight, because each wait gets a copy. Further waits follow as others answer. */
+/** Maximum payload characters in flight, because each wait gets a copy. The next wait follows when one has answered. */
 const CHARACTERS_IN_FLIGHT_MAX = 16 * 1024 * 1024;
 const SENT_AT_ONCE_MIN = 64;
-
 export type Outcome = 'taken' | 'refused' | 'gone';
 
 export class EventKey {
@@ -58,10 +57,10 @@ export class EventKey {
   readonly #waits: Map<string, string>;
   /** Waits without an event in flight, oldest first. */
   readonly #free: Set<string>;
-  /** Open events in their order: kept ones and those in flight. */
+  /** Open events in their order, both kept and in flight. */
   readonly #events = new Map<string, OpenEvent>();
   readonly #changed = new Set<OpenEvent>();
-  /** No further open events are in the table. */
+  /** Whether the table has no further open events. */
   #isComplete: boolean;
   #isInDoubt = false;
   #lastSeq = 0;
@@ -110,13 +109,8 @@ export class EventKey {
 
   #sendFirst(turn: Turn, event: OpenEvent): void {
     const fitting = Math.floor(CHARACTERS_IN_FLIGHT_MAX / event.payload.length);
-    for (
-      let left = Math.max(SENT_AT_ONCE_MIN, fitting);
-      left > 0 && event.unsent.length > 0;
-      left -= 1
-    ) {
-      this.#sendNext(turn, event);
-    }
+    const count = Math.min(Math.max(SENT_AT_ONCE_MIN, fitting), event.unsent.length);
+    for (let sent = 0; sent < count; sent += 1) this.#sendNext(turn, event);
   }
 
   #sendNext(turn: Turn, event: OpenEvent): void {
@@ -150,16 +144,16 @@ export class EventKey {
     this.#match(turn);
   }
 
-  /** A row decided before the reload was committed since: only the rows tell whether the reload included it. */
+  /** An event was committed after the reload of its key, which may or may not include it: the rows are read again. */
   reread(): void {
     this.#isInDoubt = true;
   }
 
-  /** The event that this actor numbered is stored. */
+  /** Called when an event with a number of this actor is stored. */
   stored(turn: Turn, event: OpenEvent): void {
     if (this.#events.has(event.id)) return;
     const isKept = event.status === 'pending';
-    // An event after unread rows is read in its turn.
+    // After unread rows, the event is read later in its order.
     if (isKept && (!this.#isComplete || this.#events.size >= OPEN_EVENTS_MAX)) {
       this.#isComplete = false;
       return;
@@ -179,7 +173,6 @@ export class EventKey {
     this.#match(turn);
   }
 
-  /** An event in flight to the wait finds it gone. */
   unwanted(wait: string): void {
     this.#waits.delete(wait);
     this.#free.delete(wait);
@@ -189,7 +182,7 @@ export class EventKey {
     const event = this.#events.get(id);
     if (event === undefined || !event.targets.has(wait)) return;
     if (outcome === 'gone') {
-      // It may have taken the event before: the rows decide.
+      // The wait may have taken the event before, so the rows are read again.
       this.#isInDoubt = true;
       return;
     }
@@ -217,7 +210,7 @@ export class EventKey {
     return this.#isInDoubt || isShort ? 'reload' : 'done';
   }
 
-  /** All targets have answered: it is closed, or kept again if none took it. */
+  /** When all targets have answered, closes the event, or keeps it again if none has used it. */
   #closeAnswered(event: OpenEvent): void {
     if (event.targets.size > 0) return;
     if (event.isUsed) {
@@ -254,16 +247,9 @@ export class EventKey {
   #send(turn: Turn, { id: event, targets, payload }: OpenEvent, wait: string): void {
     this.#free.delete(wait);
     const instance = targets.get(wait)!;
-    const message = {
-      kind: 'event.arrived',
-      key: this.#id,
-      event,
-      wait,
-      instance,
-      payload,
-    } as const;
+    const arrived = { key: this.#id, event, wait, instance, payload };
     const shard = shardOf(routeOf(instance), this.#deps.shards);
-    turn.effects.push({ kind: 'peer', shard, message });
+    turn.effects.push({ kind: 'peer', shard, message: { kind: 'event.arrived', ...arrived } });
   }
 }
 

@@ -5,12 +5,12 @@ import type { StoredRow } from '../../src/db/table.js';
 import { columnOf, isOwn, ofIds, type Queries } from '../runtime/queries.js';
 import type { EVENT_TAKES, EVENT_WAITS, EVENTS } from './tables.js';
 
-/** Events of one key in memory; more are read when these are done. */
+/** Open events of one key in memory; more are read when these are finished. */
 export const OPEN_EVENTS_MAX = 50;
-/** Waits that one event is sent to at once; others wait for the next event. */
+/** Maximum waits that get an event; others wait for the next event. */
 export const EVENT_WAITS_MAX = 100_000;
 
-/** An open event: kept, or sent to waits that have not answered. */
+/** An open event, either kept or sent to waits that have not answered. */
 export type EventRow = StoredRow<
   typeof EVENTS,
   'id' | 'tenant_id' | 'seq' | 'payload' | 'status' | 'matched' | 'targets' | 'expires_at'
@@ -22,18 +22,11 @@ export type EventTakeRow = StoredRow<typeof EVENT_TAKES, 'event_id' | 'wait_id'>
   readonly outcome: 'taken' | 'refused';
 };
 
-export interface EventTriggerRow {
-  readonly slug: string;
-  readonly config: string;
-}
-
-export interface EventName {
-  readonly tenant: string;
-  readonly name: string;
-}
+export type EventTriggerRow = { readonly slug: string; readonly config: string };
+type EventName = { readonly tenant: string; readonly name: string };
 
 export const EVENT_SQL = {
-  // One more than is kept in memory shows that there are more.
+  // One more row than is kept in memory shows that there are more.
   openEvents: ofIds(
     'o.id, o.tenant_id, o.seq, o.payload, o.status, o.matched, o.targets, o.expires_at',
     'select id, tenant_id, seq, payload, status, matched, targets, expires_at from events ' +
@@ -74,7 +67,6 @@ export function eventLoads(queries: Queries) {
   const openEvents = sql.batch<string, EventRow>('openEvents', columnOf);
   return {
     openEvents: (key: string) => openEvents.read(key),
-    /** The open waits for events of the key, in their order. */
     eventWaits: (key: string) => eventWaits.read(key),
     eventTakes: async (events: readonly string[]) =>
       events.length === 0 ? [] : sql.all<EventTakeRow>('eventTakes', [events]),
@@ -82,12 +74,11 @@ export function eventLoads(queries: Queries) {
     storedEvent: (id: string) =>
       sql.one<StoredRow<typeof EVENTS, 'status' | 'matched'>>('storedEvent', [id]),
     eventTriggers: (name: EventName) => eventTriggers.read(name),
-    /** The shard's next keys with pending work, in order. */
+    /** Keys of the shard with pending work, in order. */
     async dueEventKeys(after: string, now: UnixMs, limit: number): Promise<string[]> {
       const rows = await sql.own<{ key_id: string }>('dueEventKeys', [after, isoTime(now), limit]);
       return rows.map((row) => row.key_id);
     },
-    /** The earliest end of a stored event. */
     async oldestEndedEvent(): Promise<UnixMs | undefined> {
       const oldest = await sql.one<{ ended_at: string }>('oldestEndedEvent', []);
       return oldest && Date.parse(oldest.ended_at);

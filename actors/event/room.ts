@@ -25,7 +25,7 @@ export function openEvents(kernel: Kernel<EventLoads>) {
 export function eventOperations(events: Events) {
   const routes = {
     'events.send': {
-      // The event must see every wait that its caller saw.
+      // The event must reach every wait that its caller has seen.
       isBehindHints: true,
       leadsTo: ({ tenant_id, event_name, correlation_key }, tenant) =>
         routeOf(eventKeyId(tenant_id ?? tenant, event_name, correlation_key ?? undefined)),
@@ -34,13 +34,13 @@ export function eventOperations(events: Events) {
     },
   } satisfies RouteOperations;
   const own = {
-    /** One event of a batch, whose tenant is known. */
+    /** One event of a batch, with its tenant. */
     'events.receive': {
       isBehindHints: true,
       serve: ({ request, tenant, body }: Call<ReceivedEvent>) =>
         events.receive(request, tenant, body),
     },
-    /** Triggers were fired (`actors/event/front/firing.ts`). */
+    /** Stores the remaining triggers (`front/firing.ts`). */
     'events.fired': {
       serve: ({ request, body }: Call<FiredEvent>) => events.fired(request, body),
     },

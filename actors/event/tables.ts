@@ -59,7 +59,7 @@ export const EVENT_TAKES = belonging('event_takes', ['instance_id', 'event_id', 
 });
 
 export const EVENT_TAKE = mutations('eventTake', {
-  // The refusal of a wait may be reported twice.
+  // A refusal may be reported twice.
   insert: insert(EVENT_TAKES, {}, 'nothing'),
 });
 

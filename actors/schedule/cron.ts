@@ -1,9 +1,8 @@
 /**
- * One cron schedule. A fire is one unit: the creation of the instance and the schedule's row with its next fire. The
- * instance id derives from schedule and fire time, so a fire time cannot create two. `next_fire_at` is the next or
- * current fire: while it waits for an earlier run it is in the past, and all fires missed meanwhile become one. An
- * update keeps the current fire and its lookup unless it changes what they depend on, so that frequent updates cannot
- * keep a schedule from firing.
+ * One cron schedule. A fire is one unit with the new instance and the schedule's next fire; the instance id derives from
+ * schedule and fire time, so a fire time cannot create two instances. `next_fire_at` is the next or current fire: it is
+ * in the past while the fire waits for an earlier run, and missed fires become one. An update keeps the current fire and
+ * its lookup if possible, so that frequent updates cannot keep a schedule from firing.
  *
  *   idle ──due──► looking ──► fired or skipped, with the next fire time
  *     ▲              └─ waiting for an earlier run or for the database ───────┐
@@ -40,67 +39,63 @@ export interface CronDeps {
   readonly wakeAt: (id: string, at: UnixMs) => void;
   /** Sends `due` to the schedule soon after one of the runs changes. */
   readonly awaitRuns: (id: string, runs: readonly string[]) => void;
-  /** Looks up whether the schedule may fire; `found` or `unknown` follows with the same look. */
+  /** Starts the lookup before a fire, which ends with `found` or `unknown`. */
   readonly look: (look: Look) => void;
-  /** State of the schedule beside its row. */
   readonly memo: (id: string) => Memo;
   readonly remember: (id: string, changes: Memo) => void;
 }
 
-/** Survives a reload, such as after a refused fire. */
+/** State beside the row, which survives a reload, such as after a refused fire. */
 export interface Memo {
-  /** A fire time that cannot create an instance, with the reason to show. */
+  /** A fire time that cannot create an instance, with the reason for `last_error`. */
   readonly spent?: { readonly at: UnixMs; readonly error: string | null } | undefined;
   /** A sequence that was not found; the row may have been deleted with it. */
   readonly missing?: string | undefined;
 }
 
-/** An instance in its first state, with a timer that is due at once. */
+/** A new instance, whose timer is due at once. */
 export interface CreatedRun {
   readonly record: InstanceRecord;
   readonly plan: Plan;
-  /** Of its row. */
+  /** The length of its row. */
   readonly characters: number;
 }
 
 /** The lookup before a fire. */
 export interface Look {
-  /** As of the request. */
+  /** The schedule when the lookup began. */
   readonly row: CronSchedule;
   readonly run: string;
   readonly target: string;
 }
 
-/** A unit in progress that creates an instance or moves on to the next fire. */
+/** A unit in progress that creates an instance or sets the next fire. */
 interface Step {
   readonly firing?: UnixMs;
-  /** The instance of a fire, adopted at commit so that it need not be loaded. */
+  /** The instance of a fire. It is adopted at the commit, so that it need not be loaded. */
   readonly created?: CreatedRun | undefined;
 }
 
 export interface CronRows {
   readonly row: ScheduleRow | undefined;
-  /** The count of deleted sequences when the row was requested; see `Plans`. */
+  /** `Plans.deletions` before the row was read. */
   readonly deletions: number;
 }
 
 export interface Found {
-  /** The id that the name of the schedule resolved to. */
+  /** The resolved name of the schedule. */
   readonly named: NamedId;
-  /** The sequence by the names and routes of that time; '' for an unknown name. */
+  /** The sequence id by the names and routes at the lookup; '' for an unknown name. */
   readonly target: string;
-  /** Undefined when it does not exist (any more). */
+  /** Undefined when the sequence does not exist. */
   readonly sequence: StoredSequence | undefined;
-  /** Unfinished earlier runs; empty where the policy ignores them. */
+  /** Unfinished earlier runs; empty if the policy ignores them. */
   readonly runs: readonly string[];
 }
 
-interface Run {
-  readonly id: string;
-  readonly idempotency_key: string | null;
-}
+type Run = { readonly id: string; readonly idempotency_key: string | null };
 
-/** A run on request, with its lookup. */
+/** A run on request, after its lookup. */
 export interface RequestedRun extends Run {
   readonly target: string;
   readonly sequence: StoredSequence;
@@ -117,9 +112,9 @@ export class Cron {
   #tenant: string | undefined;
   readonly #deletions: number;
   #looking: Look | undefined;
-  /** Set in the turn that makes it. */
+  /** The step of the current turn. */
   #step: Step | undefined;
-  /** The next fire waits for these, so that missed fires are caught up once and each fire sees earlier runs. */
+  /** The next fire waits for these units, so that missed fires become one and each fire sees earlier runs. */
   readonly #steps = new Map<PendingUnit, Step>();
 
   constructor(id: string, deps: CronDeps, { row, deletions }: CronRows) {
@@ -147,12 +142,12 @@ export class Cron {
     return this.#row !== undefined;
   }
 
-  /** A missing schedule belongs to no other tenant. */
+  /** True for a missing schedule. */
   isOf(tenant: string): boolean {
     return this.#row === undefined || !isForeign(this.#row, tenant);
   }
 
-  /** The row is deleted with its sequence and must not be written again: after any deletion it is reloaded first. */
+  /** False after any deletion of a sequence, which deletes its schedules: the row must be reloaded before a write. */
   get isFresh(): boolean {
     return this.#deletions === this.#deps.plans.deletions;
   }
@@ -183,7 +178,7 @@ export class Cron {
 
   // ---------------------------------------------------------------- requests
 
-  /** @param deletions the count when the sequence was found */
+  /** @param deletions `Plans.deletions` when the sequence was found */
   create(turn: Turn, request: number, schedule: CronSchedule, deletions: number): void {
     this.#checkUsable(schedule, deletions);
     this.#tenant = schedule.tenant_id;
@@ -219,13 +214,13 @@ export class Cron {
     turn.reply(request, 204, '');
   }
 
-  /** A sequence named without an id may have, or get, another version. */
+  /** A schedule by name does not depend on one version, so only an id is checked. */
   #checkUsable({ sequence_id }: CronSchedule, deletions?: number): void {
     if (sequence_id !== null) this.#deps.plans.checkUsable(sequence_id, deletions);
   }
 
   /**
-   * An instance on request, without effect on the fires; the answer is null when its target has changed.
+   * Creates an instance on request, without effect on the fires. The answer is null when the target has changed.
    * @param run does not exist yet, and no earlier run prevents it
    */
   run(turn: Turn, request: number, tenant: string, run: RequestedRun): void {
@@ -246,7 +241,7 @@ export class Cron {
     const now = this.#deps.now();
     this.#insertRun(turn, row, { id, idempotency_key }, now);
     this.#step = {};
-    // The lookup has not seen this run.
+    // A lookup in progress does not include this run.
     this.#looking = undefined;
     this.#put(turn, { ...row, last_triggered_at: isoTime(now), last_error: null });
     const created = { id, deduplicated: false, instance_id: id };
@@ -270,7 +265,7 @@ export class Cron {
     return row.next_fire_at !== null && Date.parse(row.next_fire_at) <= this.#deps.now();
   }
 
-  /** The fire time has come, or a run that was waited for has changed. */
+  /** Called when the fire time has come, or an awaited run has changed. */
   due(turn: Turn): void {
     const row = this.#row as CronSchedule;
     const { plans, look } = this.#deps;
@@ -295,7 +290,7 @@ export class Cron {
     this.#later(LATER_MS);
   }
 
-  /** Void if what it depends on has changed. @returns `reload` when rows have to be read first */
+  /** The lookup is void if the schedule has changed. @returns `reload` when the row must be read again first */
   found(turn: Turn, look: Look, found: Found): 'done' | 'reload' {
     const { memo, remember } = this.#deps;
     const { named, target, sequence, runs } = found;
@@ -309,7 +304,7 @@ export class Cron {
     }
     const { missing } = memo(this.#id);
     if (sequence === undefined && missing !== target) {
-      // The row may have been deleted with the sequence: it is reloaded first.
+      // The row may have been deleted with the sequence, so it is reloaded first.
       remember(this.#id, { missing: target });
       return 'reload';
     }
@@ -334,12 +329,7 @@ export class Cron {
     return plans.isBlocked(target) || (sequence_id !== null && plans.isBlocked(sequence_id));
   }
 
-  #fire(
-    turn: Turn,
-    row: CronSchedule,
-    sequence: StoredSequence | undefined,
-    named?: NamedId,
-  ): void {
+  #fire(turn: Turn, row: CronSchedule, sequence: StoredSequence | undefined, named?: NamedId) {
     const at = fireTimeOf(row);
     const { memo, remember } = this.#deps;
     const { spent: last } = memo(this.#id);
@@ -359,12 +349,7 @@ export class Cron {
     this.#step = { firing: at, created: sequence && { ...inserted, plan: sequence.plan } };
   }
 
-  #insertRun(
-    turn: Turn,
-    row: CronSchedule,
-    { id, idempotency_key }: Run,
-    now: UnixMs,
-  ): Omit<CreatedRun, 'plan'> {
+  #insertRun(turn: Turn, row: CronSchedule, { id, idempotency_key }: Run, now: UnixMs) {
     const { tenant_id, namespace, timezone, metadata, context, timeout } = row;
     const priority = row.priority.toLowerCase() as Priority;
     const { asked: sequence_id, route } = aimOf(this.#deps, row, id);
@@ -382,7 +367,7 @@ export class Cron {
     return { record, characters: line.length };
   }
 
-  /** Moves on to the next fire; all missed ones end with this fire. */
+  /** Sets the next fire after now, which skips missed fires. */
   #goOn(turn: Turn, row: CronSchedule, changes: Partial<CronSchedule>): void {
     this.#step = {};
     this.#put(turn, { ...row, ...changes, next_fire_at: nextFireOf(row, this.#deps.now()) });
@@ -393,20 +378,20 @@ export class Cron {
   }
 }
 
-/** Why a fire creates no instance: the sequence is missing. */
+/** `last_error` of a fire whose sequence is missing. */
 function missingText(row: CronSchedule, named: NamedId): string {
   const what = sequenceNotFound(row.sequence_id, nameIn(row), named);
   return named === null ? what : `${what} is not found`;
 }
 
-/** Why a fire creates no instance: its input is invalid; null when it is valid. */
+/** `last_error` of a fire with invalid input; null when it is valid. */
 function inputText({ context }: CronSchedule, { checkInput }: StoredSequence): string | null {
   const problem = checkInput?.(context.data);
   return problem === undefined ? null : `context.data ${problem}`;
 }
 
 /**
- * The requested sequence id, '' when unknown, and where it leads: a release may route the instance unless its version is
+ * The requested sequence id, '' when unknown, and the target: a release may route the instance unless its version is
  * pinned. Without a cohort key each instance is routed separately.
  */
 export function aimOf(
@@ -421,7 +406,7 @@ export function aimOf(
   return { asked, route, target: route?.sequenceId ?? asked };
 }
 
-/** Whether a lookup for one holds for the other. */
+/** Whether a lookup for one is valid for the other. */
 function isSameFire(a: CronSchedule, b: CronSchedule): boolean {
   return (
     a.enabled === b.enabled &&

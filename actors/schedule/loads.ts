@@ -19,10 +19,7 @@ export function scheduleOf({ metadata, context, ...row }: ScheduleRow): CronSche
   };
 }
 
-export interface DueSchedule {
-  readonly id: string;
-  readonly next_fire_at: string;
-}
+export type DueSchedule = { readonly id: string; readonly next_fire_at: string };
 
 export const SCHEDULE_SQL = {
   schedules: `select ${selected(columnsBut(CRON_SCHEDULES))} from cron_schedules where id = any($1::uuid[])`,
@@ -30,7 +27,7 @@ export const SCHEDULE_SQL = {
     'select id, next_fire_at from cron_schedules where enabled ' +
     'and (next_fire_at, id) > ($1::timestamptz, $2::uuid) and next_fire_at <= $3::timestamptz ' +
     `and ${isOwn('id', '$5', '$6')} order by next_fire_at, id limit $4`,
-  // Of the newest runs only: a schedule may have millions of ended ones.
+  // Only among the newest runs, because a schedule may have millions of ended runs.
   activeRuns: ofIds(
     'o.id',
     'select r.id from (select id, state from instances where cron_schedule_id = w.id ' +
@@ -47,10 +44,10 @@ export function scheduleLoads(queries: Queries) {
       const rows = await sql.all<ScheduleRow>('schedules', [ids]);
       return new Map(rows.map((row) => [row.id, row]));
     },
-    /** The shard's next enabled schedules after the given one, by fire time. */
+    /** Enabled schedules of the shard after the given one, by fire time. */
     dueSchedules: (after: DueSchedule, to: UnixMs, limit: number) =>
       sql.own<DueSchedule>('dueSchedules', [after.next_fire_at, after.id, isoTime(to), limit]),
-    /** The unfinished ones of the schedule's thousand newest runs. */
+    /** Unfinished runs among the thousand newest of the schedule. */
     activeRuns: async (schedule: string) => idsOf(await activeRuns.read(schedule)),
   };
 }

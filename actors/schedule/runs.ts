@@ -1,7 +1,4 @@
-/**
- * The lookup before a schedule creates an instance, by time or on request: its target, whether the input is valid
- * there, and the earlier runs that the policy concerns.
- */
+/** The lookup before a schedule creates an instance, by time or on request, and runs on request. */
 
 import type { CronSchedule, ScheduleRun } from '../../schema/cron.js';
 import { conflict, notFound } from '../../src/base/errors.js';
@@ -29,7 +26,7 @@ export interface RunsDeps extends Kernel<ScheduleNeededLoads> {
   readonly sendToRun: (run: string, message: InstanceMessage) => void;
 }
 
-/** Where the policy cancels earlier runs, they are cancelled when this resolves. */
+/** If the policy cancels earlier runs, they are cancelled before this resolves. */
 export async function findRun(deps: RunsDeps, row: CronSchedule, run: string): Promise<Found> {
   const { plans, names, loader } = deps;
   const name = nameIn(row);
@@ -47,7 +44,7 @@ export async function findRun(deps: RunsDeps, row: CronSchedule, run: string): P
   return { named, target, sequence, runs };
 }
 
-/** Resolves when the run has the signal or has ended; rejects when that is unknown. */
+/** Resolves when the run has received the signal or has ended; rejects when that is unknown. */
 function cancel(deps: RunsDeps, run: string, tenant: string): Promise<void> {
   const { schedule, sendToRun, internalRequests } = deps;
   const body = { signal_type: 'cancel' };
@@ -64,13 +61,13 @@ function cancel(deps: RunsDeps, run: string, tenant: string): Promise<void> {
 
 export interface RequestedRunDeps extends RunsDeps {
   readonly service: Service;
-  /** Has the schedule create the run in its turn, and answer the internal request. */
+  /** Sends the run to the actor of the schedule, which creates it and answers the internal request. */
   readonly send: (request: number, run: RequestedRun) => void;
 }
 
 /**
- * Creates a run on request. Those of one schedule must be serialized, so that each sees the ones before.
- * @param key idempotency key; an existing instance with this key is the answer
+ * Creates a run on request. Requests of one schedule must be serialized, so that each sees the earlier runs.
+ * @param key idempotency key; an existing instance with this key is returned
  */
 export async function requestedRun(
   deps: RequestedRunDeps,
@@ -103,11 +100,8 @@ export async function requestedRun(
 }
 
 /** Resolves with null when names or routes have changed since the lookup. */
-function create(
-  { internalRequests, schedule, send }: RequestedRunDeps,
-  run: RequestedRun,
-): Promise<ScheduleRun | null> {
-  return new Promise((resolve, reject) => {
+function create({ internalRequests, schedule, send }: RequestedRunDeps, run: RequestedRun) {
+  return new Promise<ScheduleRun | null>((resolve, reject) => {
     const request = internalRequests.open((answer) => {
       if ('error' in answer) reject(answer.error);
       else resolve(JSON.parse(answer.body) as ScheduleRun | null);

@@ -1,6 +1,6 @@
 /**
- * The cron schedules of one shard. Those that are due within a horizon are in a heap, and the shard sleeps until the
- * first of them. A periodic scan reads ahead, and finds schedules that no event served.
+ * The cron schedules of one shard. Schedules that are due within a horizon are in a heap, and a timer is set for the
+ * first. A periodic scan reads ahead, and finds overdue schedules.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -45,18 +45,16 @@ export interface SchedulesDeps extends RunsDeps {
 }
 
 const SCHEDULES_MAX = 10_000;
-/** Fires per turn, or in half of its time; a burst takes several turns, with requests between them. */
+/** Maximum fires per turn, so that requests are served during a burst. */
 const FIRES_PER_TURN = 250;
 const PAGE_ROWS = 1_000;
 /** A fire this late was missed by its timer. */
 const OVERDUE_MS = 1_000;
-/** A run that is waited for changes often: its end is checked after this delay. */
+/** Delay of a check after an awaited run has changed, because runs change often. */
 const CHANGED_MS = 50;
 const RELOAD_MS = 1_000;
 const BEHIND_MS = 100;
-
 const NOTHING: Memo = {};
-
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 interface CronMessage extends HostedMessage {
@@ -77,9 +75,9 @@ export class Schedules implements Room {
   readonly #heap = new TimerHeap<string>();
   /** All schedules due up to here are in the heap. */
   #horizon: UnixMs = Number.NEGATIVE_INFINITY;
-  /** Read up to here; behind the horizon after a failed read. */
+  /** The horizon of the last successful read. */
   #read: UnixMs = Number.NEGATIVE_INFINITY;
-  /** Runs that are waited for, with their schedules. */
+  /** Awaited runs, with their schedules. */
   readonly #awaited = new Map<string, string>();
   #wakeHandle: TimerHandle | undefined;
   #sleepsUntil: UnixMs | undefined;
@@ -96,7 +94,7 @@ export class Schedules implements Room {
     this.#deps = deps;
     const cronDeps: CronDeps = {
       ...deps,
-      // A time beyond the horizon is found by a later scan.
+      // A later scan finds times beyond the horizon.
       wakeAt: (id, at) => {
         if (at <= this.#horizon) this.#heap.push(at, id);
       },
@@ -130,10 +128,10 @@ export class Schedules implements Room {
           return undefined;
         },
         abandoned: (id, error) => {
-          // After a defect, the scan for overdue schedules is soon enough.
+          // After a defect, the scan for overdue schedules retries.
           if (error === DATABASE_AWAY) this.#heap.push(deps.now() + RELOAD_MS, id);
         },
-        // Only the scan retries a schedule: it stays due until it fires.
+        // The scan retries a schedule, which stays due until it fires.
         givesUp: (_cell, message) => message.request === undefined,
         isIdle: (cron) => cron.isIdle,
       },
@@ -161,7 +159,7 @@ export class Schedules implements Room {
     this.#host.dropSuspended();
   }
 
-  /** Schedules came without messages: all are read again. */
+  /** Reads all schedules again, because those of the admitted tenant were not reported. */
   tenantBack(): void {
     this.#read = Number.NEGATIVE_INFINITY;
     this.#host.reloadOwnerless();
@@ -221,7 +219,7 @@ export class Schedules implements Room {
     this.#afterCheck(request, this.#checkContext(tenant, id, changes), send);
   }
 
-  /** An unchanged context is checked by the fires only. */
+  /** An unchanged context is checked only by the fires. */
   async #checkContext(tenant: string, id: string, changes: UpdateSchedule): Promise<void> {
     const row = seenBy(tenant, (await this.#deps.loader.schedules([id])).get(id));
     if (row === undefined) return;
@@ -251,7 +249,7 @@ export class Schedules implements Room {
     if (problem !== undefined) throw invalid(`context.data ${problem}`);
   }
 
-  /** Continues in a turn unless the check rejects; what is not its own error is that of a read. */
+  /** Continues in a turn unless the check rejects. Any error but an EngineError is a failed read. */
   #afterCheck(request: number, check: Promise<void>, then: () => void): void {
     const { schedule } = this.#deps;
     check.then(
@@ -263,7 +261,7 @@ export class Schedules implements Room {
     );
   }
 
-  /** Fires once, beside the scheduled fires; an existing instance with the key is the answer. */
+  /** Fires once, beside the scheduled fires. An existing instance with the key is returned. */
   #run({ request, tenant, target: id, body }: Call<RunSchedule>): void {
     const send: RequestedRunDeps['send'] = (own, run) => {
       const take: CronMessage['take'] = (cron, turn) => cron.run(turn, own, tenant, run);
@@ -280,11 +278,11 @@ export class Schedules implements Room {
     this.#ask(tenant, id, { kind: 'delete', request, take });
   }
 
-  /** A missing or foreign schedule is reported after a read, whatever is in memory. */
+  /** A missing or foreign schedule takes a read, whether it is in memory or not. */
   #ask(tenant: string, id: string, message: CronMessage & { readonly request: number }): void {
     const { state: cron, unacked = 0 } = this.#host.peek(id) ?? {};
-    const isGone = cron?.isThere === false && unacked === 0;
-    if (!isGone && cron?.isOf(tenant) !== false) {
+    const isMissing = cron?.isThere === false && unacked === 0;
+    if (!isMissing && cron?.isOf(tenant) !== false) {
       this.#host.tell(id, message);
       return;
     }
@@ -296,13 +294,13 @@ export class Schedules implements Room {
 
   // ---------------------------------------------------------------- events
 
-  /** The rows of the sequence and of its schedules are deleted. */
+  /** Called when the rows of the sequence and of its schedules were deleted. */
   sequenceEvicted(sequenceId: string): void {
     const own = [...this.#host.residents].filter(({ state }) => state?.sequenceId === sequenceId);
     for (const { id } of own) this.#host.reload(id);
   }
 
-  /** A unit of the instance was committed, or it was reloaded. */
+  /** Called when a unit of the instance was committed, or it was reloaded. */
   instanceChanged(instance: string): void {
     if (this.#awaited.size === 0) return;
     const id = this.#awaited.get(instance);
@@ -344,7 +342,7 @@ export class Schedules implements Room {
 
   // ---------------------------------------------------------------- time
 
-  /** The clock was set: the end of the turn sets another timer. */
+  /** Called when the clock was set. The end of the turn sets a new timer. */
   clockSet(): void {
     this.#sleepsUntil = undefined;
   }
@@ -357,10 +355,8 @@ export class Schedules implements Room {
     clock.clearTimeout(this.#wakeHandle);
     if (at === undefined) return;
     const isBehind = commits.unackedUnits > LIMITS.unitsPerShardMax;
-    const wait = Math.min(
-      Math.max(isBehind ? BEHIND_MS : 0, at - clock.now()),
-      LIMITS.timerHorizonMs,
-    );
+    const least = isBehind ? BEHIND_MS : 0;
+    const wait = Math.min(Math.max(least, at - clock.now()), LIMITS.timerHorizonMs);
     this.#wakeHandle = clock.setTimeout(() => schedule(() => this.#sendDue()), wait);
   }
 
@@ -377,7 +373,7 @@ export class Schedules implements Room {
     }
   }
 
-  /** Raises the horizon, then reads below it; fires set meanwhile are pushed by their units. */
+  /** Raises the horizon before the read, so that units push the fires that they set meanwhile. */
   async #scan(): Promise<void> {
     const { clock, settings } = this.#deps;
     const now = clock.now();

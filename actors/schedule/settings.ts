@@ -1,7 +1,4 @@
-/**
- * Settings of a schedule with a default, which a creation may omit and an update may reset with null; and its fire times
- * as stored.
- */
+/** Settings of a schedule with a default, which an update may reset with null; and its stored fire times. */
 
 import { changedTo } from '../../schema/change-shapes.js';
 import type { CronSchedule, UpdateSchedule } from '../../schema/cron.js';
@@ -28,7 +25,6 @@ const SETTINGS_AT_FIRST: Settings = {
   overlap_policy: 'allow',
 };
 
-/** @param given a creation or an update, checked */
 export function settingsOf(
   given: Omit<UpdateSchedule, 'cron_expr'>,
   before: Settings = SETTINGS_AT_FIRST,
@@ -51,7 +47,7 @@ export function fireTimeOf({ next_fire_at }: CronSchedule): UnixMs {
   return Date.parse(next_fire_at ?? '');
 }
 
-/** After an instant, as stored. @throws EngineError 400 when the expression cannot be parsed */
+/** The next fire after an instant. @throws EngineError 400 when the expression cannot be parsed */
 export function nextFireOf(
   { cron_expr, timezone }: Pick<CronSchedule, 'cron_expr' | 'timezone'>,
   after: UnixMs,
@@ -59,7 +55,7 @@ export function nextFireOf(
   return isoTimeOrNull(nextFire(readExpression(cron_expr), timezone, after));
 }
 
-/** The same for a new expression. @throws EngineError 400 also when it never fires */
+/** @throws EngineError 400 also when the expression never fires */
 export function firstFireOf(
   times: Pick<CronSchedule, 'cron_expr' | 'timezone'>,
   after: UnixMs,
@@ -76,7 +72,7 @@ export function readExpression(expression: string): CronFields {
   return parsed.fields;
 }
 
-/** Only other times replace the next or current fire. @throws as `firstFireOf` */
+/** Keeps the next or current fire unless the times or `enabled` have changed. @throws as `firstFireOf` */
 export function nextAfterChange(
   before: CronSchedule,
   after: CronSchedule,

@@ -25,9 +25,7 @@ export const TRIGGER_SQL = {
 
 export function triggerLoads(queries: Queries) {
   const sql = queries.of(TRIGGER_SQL);
-  return {
-    trigger: (slug: string) => sql.one<TriggerRow>('trigger', [slug]),
-  };
+  return { trigger: (slug: string) => sql.one<TriggerRow>('trigger', [slug]) };
 }
 
 export type TriggerLoads = ReturnType<typeof triggerLoads>;

@@ -1,7 +1,4 @@
-/**
- * The owner of triggers, on the first shard. It caches no rows: each request reads, decides, and commits one unit. A
- * fire reads the row of its trigger.
- */
+/** The owner of triggers, on the first shard. It caches no rows: each request reads, decides, and commits one unit. */
 
 import { changedTo } from '../../schema/change-shapes.js';
 import { findingOfStray } from '../../schema/finding.js';
@@ -35,7 +32,7 @@ export type TriggersDeps = Kernel<TriggerNeededLoads> & RowSecretsDeps;
 
 export class Triggers {
   readonly #deps: TriggersDeps;
-  /** Requests about one slug are serialized, so that it is taken once. */
+  /** Requests about one slug are serialized, so that a slug is unique. */
   readonly #service: Service;
 
   readonly operations = {
@@ -147,21 +144,21 @@ export class Triggers {
   }
 }
 
-/** Other routes have addresses below /webhooks, too. */
+/** Whether the slug is not the address of another route below /webhooks. */
 function isReached(slug: string): boolean {
   const found = matchRoute('POST', `/webhooks/${slug}`);
   return typeof found === 'object' && 'route' in found && found.route.id === 'triggers.receive';
 }
 
-/** The name of the events that fire the trigger; null: none. @throws EngineError 400 */
+/** The name of the events that fire the trigger; null for none. @throws EngineError 400 */
 function eventIn(type: string, config: JsonObject): string | null {
   if (type !== 'event') return null;
   const { event_name: name, correlation_key: key, ...others } = config;
   const [stray] = Object.keys(others);
   // A misspelt correlation_key would let every event of the name fire.
   if (stray !== undefined) {
-    const known = ['event_name', 'correlation_key'];
-    throw invalid(findingOfStray(`config.${stray}`, stray, known).message);
+    const finding = findingOfStray(`config.${stray}`, stray, ['event_name', 'correlation_key']);
+    throw invalid(finding.message);
   }
   if (typeof name !== 'string' || name.trim() === '') {
     throw invalid('config.event_name is required for an event trigger');

@@ -1,26 +1,27 @@
 /**
- * The delivery queue of one address: a window in memory on its rows, which may be a million. More rows are read when
- * the window runs low. The queues are independent, so that an address that does not respond delays only its own
- * webhooks.
+ * The delivery queue of one address: a window in memory on its rows, which may be a million. Queues are independent, so
+ * that an address that does not respond delays only its own webhooks.
  */
 
+import { valueFor } from '../../src/base/quota/last-used.js';
 import type { WebhookRow } from '../../src/core/webhook.js';
 import type { CommitLog } from '../runtime/commit-log.js';
 import type { WebhookPlace } from './loads.js';
 import type { Attempt } from './record.js';
 
-/** Before every row: Postgres reads it as a time. */
+/** The place before all rows, in the syntax of Postgres. */
 const BEGINNING = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000' } as const;
 
 /**
- * - `ready`: may be sent now; `waiting`: until `dueAt`.
- * - `sending`: an attempt is in flight.
- * - `settling`: its outcome is being committed.
- * - `doubtful`: the outcome of that commit is unknown, and nothing is sent until it is known.
+ * - `ready`: can be sent now
+ * - `waiting`: until `dueAt`
+ * - `sending`: an attempt is in flight
+ * - `settling`: the outcome of the attempt is being committed
+ * - `doubtful`: the outcome of the commit is unknown, and nothing is sent until it is known
  */
 export type Phase = 'ready' | 'waiting' | 'sending' | 'settling' | 'doubtful';
 
-/** One webhook in memory. It commits its own units, so that no other webhook depends on them. */
+/** One webhook in memory. Its units are committed separately, so that no other webhook depends on them. */
 export class Entry {
   readonly id: string;
   readonly key: string;
@@ -53,15 +54,13 @@ export class Entry {
   }
 }
 
-/** The order of attempts: tenants take turns, and within a tenant its addresses. */
+/** The order of attempts: tenants take turns, and so do the addresses of a tenant. */
 export class Turns {
-  /** In the order of turns, as are the queues of each. */
+  /** Tenants and the queues of each tenant are in the order of turns. */
   readonly #queues = new Map<string, Set<DeliveryQueue>>();
 
   join(tenant: string, queue: DeliveryQueue): void {
-    const queues = this.#queues.get(tenant);
-    if (queues === undefined) this.#queues.set(tenant, new Set([queue]));
-    else queues.add(queue);
+    valueFor(this.#queues, tenant, () => new Set()).add(queue);
   }
 
   leave(tenant: string, queue: DeliveryQueue): void {
@@ -71,7 +70,7 @@ export class Turns {
 
   /**
    * The next webhook to send, and its slot.
-   * @param share attempts that one address may have in flight
+   * @param share maximum attempts in flight of one address
    * @param takeSlot undefined when the tenant has used its share
    */
   next(
@@ -83,7 +82,7 @@ export class Turns {
       const releaseSlot = queue && takeSlot(tenant);
       if (queue === undefined || releaseSlot === undefined) continue;
       const entry = queue.takeReady(tenant);
-      // A queue with more to send moves to the end.
+      // A queue with more webhooks moves to the end.
       if (queues.delete(queue)) queues.add(queue);
       if (this.#queues.delete(tenant)) this.#queues.set(tenant, queues);
       return { entry, releaseSlot };
@@ -100,11 +99,11 @@ function firstBelow(queues: ReadonlySet<DeliveryQueue>, share: number): Delivery
 export class DeliveryQueue {
   readonly url: string;
   active = 0;
-  /** There may be unread rows. */
+  /** Whether there may be unread rows. */
   isUnread = true;
   isReading = false;
   place: WebhookPlace = BEGINNING;
-  /** A skipped row may precede `place`. */
+  /** Whether a skipped row may precede `place`. */
   #isMissed = false;
   readonly #entries = new Map<string, Entry>();
   readonly #ready = new Map<string, Entry[]>();
@@ -119,7 +118,7 @@ export class DeliveryQueue {
     return this.#entries.values();
   }
 
-  /** @param window the maximum number of its webhooks in memory */
+  /** @param window maximum number of webhooks in memory */
   isFull(window: number): boolean {
     return this.#entries.size >= window;
   }
@@ -146,15 +145,12 @@ export class DeliveryQueue {
     this.#entries.delete(entry.id);
   }
 
-  /** After all others, or before them. */
   makeReady(entry: Entry, where: 'last' | 'first' = 'last'): void {
     entry.phase = 'ready';
-    const { tenant } = entry;
-    const ready = this.#ready.get(tenant);
-    if (ready === undefined) this.#ready.set(tenant, [entry]);
-    else if (where === 'last') ready.push(entry);
+    const ready = valueFor(this.#ready, entry.tenant, () => []);
+    if (where === 'last') ready.push(entry);
     else ready.unshift(entry);
-    this.#turns.join(tenant, this);
+    this.#turns.join(entry.tenant, this);
   }
 
   unready(entry: Entry): void {
@@ -177,13 +173,13 @@ export class DeliveryQueue {
     this.#turns.leave(tenant, this);
   }
 
-  /** A row is not in memory. */
+  /** Records that a row is not in memory. */
   miss(): void {
     this.isUnread = true;
     if (this.isReading || this.place !== BEGINNING) this.#isMissed = true;
   }
 
-  /** There are no rows after `place`: reading ends, or starts again if rows were skipped. */
+  /** Called when there are no rows after `place`. Reading starts again if rows were skipped. */
   reachedEnd(): void {
     this.place = BEGINNING;
     this.isUnread = this.#isMissed;

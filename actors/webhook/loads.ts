@@ -14,18 +14,11 @@ export interface Subscription extends Omit<SubscriptionRow, 'events' | 'secret'>
   readonly secret: StoredSecret;
 }
 
-/** The target of a webhook; a null subscription is an address of the deployment. */
-export interface WebhookTarget {
-  readonly url: string;
-  readonly subscription: string | null;
-}
+/** An address of the deployment has no subscription. */
+export type WebhookTarget = { readonly url: string; readonly subscription: string | null };
 
-/** The place of a row among those of its address. */
-export interface WebhookPlace {
-  /** Of the next attempt. */
-  readonly at: string;
-  readonly id: string;
-}
+/** The place of a row in the queue of its address, by the time of the next attempt. */
+export type WebhookPlace = { readonly at: string; readonly id: string };
 
 export function subscriptionOf({ events, secret, ...row }: SubscriptionRow): Subscription {
   return {
@@ -39,7 +32,7 @@ const OUTBOX = selected(columnsBut(WEBHOOK_OUTBOX));
 const SUBSCRIPTION_COLUMNS = selected(columnsBut(WEBHOOK_SUBSCRIPTIONS));
 
 export const WEBHOOK_SQL = {
-  // Skips from address to address by the index, however many webhooks each has.
+  // Finds the next address by the index, however many webhooks the last one has.
   webhookUrls:
     'with recursive urls(url) as (' +
     '(select url from webhook_outbox where next_attempt_at is not null and url > $1 ' +
@@ -67,18 +60,17 @@ export const WEBHOOK_SQL = {
 export function webhookLoads(queries: Queries) {
   const sql = queries.of(WEBHOOK_SQL);
   return {
-    /** The shard's next addresses with pending webhooks, in order. */
+    /** Addresses of the shard with pending webhooks, in order. */
     async webhookUrls(after: string, limit: number): Promise<string[]> {
       return (await sql.own<{ url: string }>('webhookUrls', [after, limit])).map((row) => row.url);
     },
-    /** The shard's pending webhooks of an address after the given one, by time, without parked ones. */
+    /** Pending webhooks of the shard for an address, by time, without parked ones. */
     dueWebhooks: (url: string, after: WebhookPlace, limit: number) =>
       sql.own<WebhookRow>('dueWebhooks', [url, after.at, after.id, limit]),
     webhook: (id: string) => sql.one<WebhookRow>('webhook', [id]),
     subscription: (id: string) => sql.one<SubscriptionRow>('subscription', [id]),
     subscriptions: (tenants: readonly string[]) =>
       sql.all<SubscriptionRow>('subscriptions', [tenants]),
-    /** Of all tenants, by id. */
     allSubscriptions: (after: string | undefined, limit: number) =>
       sql.all<SubscriptionRow>('allSubscriptions', [after ?? NO_ID, limit]),
     async oldestDelivery(): Promise<UnixMs | undefined> {

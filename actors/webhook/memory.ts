@@ -1,10 +1,7 @@
-/**
- * The outbox of one shard in memory: a delivery queue for each address, timers between attempts, and reading ahead.
- * Sends nothing.
- */
+/** The outbox of one shard in memory: a delivery queue for each address, timers between attempts, and reading ahead. */
 
 import type { TimerHandle } from '../../src/base/clock.js';
-import { lastUsed } from '../../src/base/quota/last-used.js';
+import { lastUsed, valueFor } from '../../src/base/quota/last-used.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { WebhookRow } from '../../src/core/webhook.js';
 import type { Kernel } from '../runtime/kernel.js';
@@ -15,31 +12,28 @@ import type { WebhookLoads } from './loads.js';
 export interface WebhookMemoryDeps
   extends Pick<Kernel<WebhookLoads>, 'commits' | 'loader' | 'clock' | 'now' | 'schedule'> {
   /** The configured addresses; rows with other addresses are delivered too. */
-  readonly settings: {
-    readonly shards: number;
-    readonly webhookUrls: readonly string[];
-  };
+  readonly settings: { readonly shards: number; readonly webhookUrls: readonly string[] };
 }
 
-/** Webhooks of one address in memory. With many addresses, the overall limit is divided among them. */
+/** Webhooks of one address in memory, unless the limit for all addresses allows fewer. */
 export const WINDOW_MAX = 500;
 const WINDOW_MIN = 10;
 const ENTRIES_MAX = 50_000;
 const PAGE_URLS = 500;
-/** Webhooks that are skipped until the next start; beyond it the oldest are tried again. */
+/** Maximum webhooks that are skipped until the next start; the oldest beyond are tried again. */
 const ABANDONED_MAX = 10_000;
 export const RELOAD_MS = 1_000;
-/** Upper bound of a timer, because clocks may be set. */
+/** Maximum time of a timer, because the clock may be set. */
 const WAIT_MS_MAX = 60_000;
 
 export class WebhookMemory {
-  /** Set by every change; the turn resets it. */
+  /** Set by every change and reset at the end of the turn. */
   isTouched = false;
   readonly #deps: WebhookMemoryDeps;
   readonly turns = new Turns();
   readonly #queues = new Map<string, DeliveryQueue>();
   readonly #due = new TimerHeap<Entry>();
-  /** For each read in progress, the webhooks forgotten since it began. */
+  /** For each read in progress, the webhooks forgotten since its start. */
   readonly #reads = new Set<Set<string>>();
   readonly #abandoned = lastUsed<string, true>(ABANDONED_MAX);
   #isStopped = false;
@@ -50,7 +44,7 @@ export class WebhookMemory {
     for (const url of deps.settings.webhookUrls) this.#queue(url);
   }
 
-  /** Reads everything again: rows may exist without messages. */
+  /** Reads all rows again, because some may not have been reported. */
   rescan(): void {
     for (const queue of this.#queues.values()) queue.miss();
     this.isTouched = true;
@@ -75,7 +69,7 @@ export class WebhookMemory {
     return Math.min(WINDOW_MAX, Math.max(WINDOW_MIN, part));
   }
 
-  /** A row was committed. It follows rows that are not read yet. */
+  /** Adds a committed row, after rows that are not read yet. */
   added(row: WebhookRow): void {
     if (this.#deps.commits.suspended.has(row.tenant_id)) return;
     const queue = this.#queue(row.url);
@@ -106,13 +100,13 @@ export class WebhookMemory {
     this.isTouched = true;
   }
 
-  /** Forgets the webhook although its row stays; only a request loads it again. */
+  /** Forgets the webhook although its row stays. Only a request loads it again. */
   abandon(entry: Entry): void {
     this.#abandoned.set(entry.id, true);
     this.forget(entry);
   }
 
-  /** Calls `then` with the webhook, loaded if needed; with undefined when it does not exist. */
+  /** Calls `then` with the webhook, loaded if needed, or with undefined when it does not exist. */
   find(id: string, then: (entry: Entry | undefined) => void, fail: () => void): void {
     const known = this.#get(id);
     if (known !== undefined) {
@@ -120,7 +114,7 @@ export class WebhookMemory {
       return;
     }
     this.#reading(this.#deps.loader.webhook(id), (row, forgotten) => {
-      // The result may be older than changes made meanwhile.
+      // The row may be stale after changes during the read.
       if (this.#get(id) !== undefined || forgotten.has(id)) this.find(id, then, fail);
       else then(row === undefined ? undefined : this.#newEntry(this.#queue(row.url), row));
     }).catch(() => this.#deps.schedule(fail));
@@ -135,12 +129,7 @@ export class WebhookMemory {
   }
 
   #queue(url: string): DeliveryQueue {
-    let queue = this.#queues.get(url);
-    if (queue === undefined) {
-      queue = new DeliveryQueue(url, this.turns);
-      this.#queues.set(url, queue);
-    }
-    return queue;
+    return valueFor(this.#queues, url, () => new DeliveryQueue(url, this.turns));
   }
 
   #newEntry(queue: DeliveryQueue, row: WebhookRow): Entry {
@@ -149,7 +138,7 @@ export class WebhookMemory {
     return entry;
   }
 
-  /** Reads ahead where a window runs low, and forgets empty queues. */
+  /** Reads ahead for queues that run low, and drops empty queues. */
   readOn(): void {
     const window = this.#window;
     const { webhookUrls } = this.#deps.settings;
@@ -169,7 +158,7 @@ export class WebhookMemory {
     });
   }
 
-  /** Repeats a read that fails, and continues in a turn. */
+  /** Repeats the read until it succeeds, and continues in a turn. */
   readUntilKnown<T>(read: () => Promise<T>, then: (found: T) => void): void {
     const { schedule, clock } = this.#deps;
     read().then(
@@ -209,11 +198,8 @@ export class WebhookMemory {
     if (rows.length < window) queue.reachedEnd();
   }
 
-  /** @param then also gets the webhooks forgotten since the read began. Rejects as it does. */
-  async #reading<T>(
-    read: Promise<T>,
-    then: (answer: T, forgotten: ReadonlySet<string>) => void,
-  ): Promise<void> {
+  /** @param then also receives the webhooks forgotten since the start of the read */
+  async #reading<T>(read: Promise<T>, then: (answer: T, forgotten: ReadonlySet<string>) => void) {
     const forgotten = new Set<string>();
     this.#reads.add(forgotten);
     try {
@@ -233,7 +219,7 @@ export class WebhookMemory {
     for (;;) {
       const entry = this.#due.popDue(now);
       if (entry === undefined) return;
-      // A redelivered or discarded webhook leaves a stale heap entry.
+      // Entries of redelivered or discarded webhooks are stale.
       if (entry.phase === 'waiting' && entry.dueAt <= now) entry.queue.makeReady(entry);
     }
   }

@@ -6,7 +6,7 @@ import type { Turn } from '../runtime/turn.js';
 import { DELIVERY, WEBHOOK } from './tables.js';
 
 export interface Attempt {
-  /** All attempts of one delivery share it; redelivering a parked webhook begins another. */
+  /** The id that all attempts of a delivery share. Redelivering a parked webhook begins a new delivery. */
   readonly delivery: string;
   /** Within the delivery, from 1. */
   readonly number: number;
@@ -32,13 +32,13 @@ export function claimed(row: WebhookRow, { delivery, at }: Attempt): WebhookRow 
   return { ...row, status: 'in_flight', delivery_id: delivery, claimed_at: isoTime(at) };
 }
 
-/** The row before the attempt, which does not count. */
+/** The row after an attempt that does not count. */
 export function unclaimed(row: WebhookRow): WebhookRow {
   return { ...row, status: 'pending', claimed_at: null };
 }
 
 /**
- * Fills the turn with the changes of the attempt, of which `id` is the row in the log.
+ * Puts the changes of the attempt into the turn; `id` is that of the row in the log.
  * @returns the webhook's row; undefined when it is delivered and the row is deleted
  */
 export function recordAttempt(

@@ -1,7 +1,7 @@
 /**
  * The webhook recipients of ended instances on one shard: the addresses of the deployment and a replica of all
  * subscriptions, because the unit that ends an instance cannot wait for rows. The replica is loaded at the start and
- * re-read whenever the owner reports a change of a tenant (`subscriptions.read`). Rows decide; messages are only hints.
+ * read again whenever the owner reports a change of a tenant (`subscriptions.read`).
  */
 
 import type { WebhookEvent } from '../../src/core/webhook.js';
@@ -20,15 +20,14 @@ export interface SubscribersDeps
   extends Pick<Kernel, 'shard' | 'clock' | 'log' | 'release' | 'schedule'> {
   readonly loader: Pick<WebhookLoads, 'subscriptions' | 'allSubscriptions'>;
   readonly urls: readonly string[];
-  /** Called for deleted subscriptions: their pending webhooks are given up. */
+  /** Called with deleted subscriptions, whose pending webhooks are dropped. */
   readonly deleted: (subscriptions: ReadonlySet<string>) => void;
 }
 
 /** Stands for every tenant in a change report. */
 export const EVERY_TENANT = '';
-
 const OWNER = 0;
-/** Rows read by one query: a megabyte. */
+/** Rows of one query, about a megabyte. */
 const PAGE_ROWS = 2_000;
 
 export class Subscribers implements Room {
@@ -56,7 +55,7 @@ export class Subscribers implements Room {
     });
   }
 
-  /** Resolves when they are loaded; rejects when the rows cannot be read. */
+  /** Rejects when the rows cannot be read. */
   prepare(): Promise<void> {
     return this.#rows.start([EVERY_TENANT]);
   }
@@ -80,12 +79,12 @@ export class Subscribers implements Room {
     return [...this.#ofDeployment, ...wanting.map(({ id, url }) => ({ url, subscription: id }))];
   }
 
-  /** Subscriptions of these tenants have changed: the owner waits for `subscriptions.settled`. */
+  /** Reads the subscriptions of these tenants again, then sends `subscriptions.settled`. */
   read(version: number, tenants: readonly string[]): void {
     this.#rows.changed(version, tenants);
   }
 
-  /** Resolves when those of the tenant were read again. */
+  /** Resolves when the subscriptions of the tenant were read again. */
   tenantComes(tenant: string): Promise<void> {
     return this.#rows.readAnew([tenant]);
   }
@@ -94,7 +93,7 @@ export class Subscribers implements Room {
     this.#rows.reread([EVERY_TENANT]);
   }
 
-  /** @returns applies the rows read */
+  /** Returns a function that applies the rows. */
   async #read(tenants: ReadonlySet<string>): Promise<() => void> {
     if (tenants.has(EVERY_TENANT)) {
       const rows = await this.#readAll();
@@ -116,7 +115,7 @@ export class Subscribers implements Room {
     }
   }
 
-  /** @param rows all subscriptions of these tenants */
+  /** Replaces the subscriptions of these tenants. */
   #take(tenants: ReadonlySet<string>, rows: readonly SubscriptionRow[]): void {
     const deleted = new Set<string>();
     for (const tenant of tenants) {

@@ -1,17 +1,17 @@
 /**
  * The owner of webhook subscriptions, on the first shard. It caches no rows: each request reads, decides, and commits
- * one unit. The response follows once every shard has the change (`subscribers.ts`), so that an instance that ends
- * later uses it. A secret is in the response of its creation and sealed in its row, and nowhere else.
+ * one unit. The response is sent after every shard has the change (`subscribers.ts`), so that it applies to instances
+ * that end later. A secret is only in the response to its creation and, sealed, in its row.
  */
 
 import { changedTo } from '../../schema/change-shapes.js';
-import type {
-  CreateSubscription,
-  SubscriptionCreated,
-  UpdateSubscription,
-  WebhookSubscription,
+import {
+  type CreateSubscription,
+  type SubscriptionCreated,
+  type UpdateSubscription,
+  WEBHOOK_EVENTS,
+  type WebhookSubscription,
 } from '../../schema/webhook.js';
-import { WEBHOOK_EVENTS } from '../../schema/webhook.js';
 import { conflict, invalid } from '../../src/base/errors.js';
 import { owned, tenantOf } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
@@ -39,9 +39,9 @@ export interface SubscriptionsDeps extends Kernel<WebhookLoads>, RowSecretsDeps 
   readonly sender: Pick<WebhookSender, 'problemOf'>;
 }
 
-/** Each adds one row to the end of every instance of the tenant. */
+/** Each subscription adds one row to the end of every instance of the tenant. */
 export const SUBSCRIPTIONS_PER_TENANT_MAX = 20;
-/** Every shard has a replica of all of them, at some 500 bytes each. */
+/** Every shard has a replica of all subscriptions, at some 500 bytes each. */
 const SUBSCRIPTIONS_MAX = 20_000;
 const SECRET_BYTES = 32;
 
@@ -63,11 +63,9 @@ export class Subscriptions implements Room {
   constructor(deps: SubscriptionsDeps) {
     this.#deps = deps;
     this.#service = new Service('subscriptions', deps);
-    this.#publisher = new Publisher<string>(deps, EVERY_TENANT, (version, tenants) => ({
-      kind: 'subscriptions.read',
-      version,
-      tenants,
-    }));
+    const message = (version: number, tenants: readonly string[]) =>
+      ({ kind: 'subscriptions.read', version, tenants }) as const;
+    this.#publisher = new Publisher<string>(deps, EVERY_TENANT, message);
   }
 
   get parts() {
@@ -122,7 +120,7 @@ export class Subscriptions implements Room {
     });
   }
 
-  /** Shards give up pending deliveries; parked ones are deleted with the row. */
+  /** Deletes parked webhooks with the row; shards drop pending ones. */
   #delete({ request, tenant, target: id }: Call): void {
     this.#service.answer(request, 204, id, async () => {
       const row = await this.#own(tenant, id);
@@ -164,7 +162,7 @@ export class Subscriptions implements Room {
   }
 }
 
-/** Without duplicates, in the order of the list. */
+/** Removes duplicates and sorts. */
 function ordered(events: readonly WebhookSubscription['events'][number][]) {
   return WEBHOOK_EVENTS.filter((event) => events.includes(event));
 }

@@ -35,7 +35,7 @@ export const WEBHOOK = mutations('webhook', {
     'next_attempt_at',
     'claimed_at',
   ]),
-  // Of a deleted subscription; shards give up the others.
+  // For a deleted subscription; shards drop its pending webhooks.
   dropParked: drop(WEBHOOK_OUTBOX, 'subscription_id', { status: "'parked'" }),
 });
 
@@ -74,7 +74,7 @@ export const WEBHOOK_DELIVERIES = table(
     subscription_id: 'uuid?',
   },
   {
-    // Log rows without an instance or subscription have no tenant, and are pruned by age.
+    // Rows without an instance or subscription have no tenant, and are pruned by age.
     ofTenant:
       'instance_id in (select id from instances where tenant_id = $T) or ' +
       'subscription_id in (select id from webhook_subscriptions where tenant_id = $T)',

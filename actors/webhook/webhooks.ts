@@ -1,12 +1,12 @@
 /**
- * Delivers the outbox of one shard and records the outcomes. The rows decide; memory has a window on them per address.
+ * Delivers the outbox of one shard and records the outcomes.
  *
- *   row committed ─► ready ─► sending ─► settling ─► gone, or parked
+ *   row committed ─► ready ─► sending ─► settling ─► deleted, or parked
  *                      ▲                    │
  *                      └────── waiting ◄────┘
  *
- * A slot is held until the outcome is committed. So while the database is unavailable no more is sent than there are
- * slots, and a webhook is sent again only if its first outcome could not be recorded.
+ * A slot is held until the outcome is committed. So while the database is unavailable, the number of slots limits the
+ * attempts, and a webhook is sent again only if its first outcome could not be recorded.
  */
 
 import {
@@ -44,11 +44,11 @@ export interface WebhooksDeps extends WebhookMemoryDeps, HostDeps, Pick<Kernel, 
   readonly keyring: Keyring | undefined;
 }
 
-/** Of the whole engine. Each shard has its share, and each address its share of that. */
+/** Concurrent attempts of the engine, divided among the shards and further among the addresses. */
 export const ATTEMPTS_AT_ONCE_MAX = 64;
 /** Share of one tenant in the slots of a shard. */
 const TENANT_SHARE = 3 / 4;
-/** How often the database may refuse the outcome of an attempt. */
+/** Maximum retries after the database has refused the outcome of an attempt. */
 const REFUSALS_MAX = 5;
 
 export class Webhooks implements Room {
@@ -63,7 +63,6 @@ export class Webhooks implements Room {
     'webhooks.redeliver': { serve: ({ request, target }) => this.redeliver(target, request) },
     'webhooks.discard': { serve: ({ request, target }) => this.discard(target, request) },
   } satisfies RouteOperations;
-  /** A webhook was committed with the end of its instance. */
   readonly effects = { webhook: ({ row }) => this.#memory.added(row) } satisfies Effects;
 
   constructor(deps: WebhooksDeps) {
@@ -76,13 +75,11 @@ export class Webhooks implements Room {
     this.#slots = new FairSlots([{ activeMax: slotsMax }, { activeMax: ofTenant }]);
   }
 
-  // ---------------------------------------------------------------- life
-
   start(): void {
     this.#memory.rescan();
   }
 
-  /** A failed writer may have committed webhooks without a report. */
+  /** A failed writer may have committed webhooks without reporting them. */
   writerReady(): void {
     this.#memory.rescan();
   }
@@ -91,7 +88,7 @@ export class Webhooks implements Room {
     this.#memory.rescan();
   }
 
-  /** Attempts are aborted and do not count; their rows stay. */
+  /** Aborts attempts, which do not count; their rows stay. */
   drain(): void {
     this.#isDraining = true;
     for (const entry of this.#memory.entries) this.#withdraw(entry);
@@ -113,7 +110,7 @@ export class Webhooks implements Room {
     memory.arm();
   }
 
-  // ---------------------------------------------------------------- what comes in
+  // ---------------------------------------------------------------- requests and notifications
 
   redeliver(id: string, request: number): void {
     if (this.#isDraining) this.#fail(request, STOPPING);
@@ -124,21 +121,21 @@ export class Webhooks implements Room {
     this.#withEntry(id, request, (entry) => this.#discard(entry, request));
   }
 
-  /** Gives up webhooks in memory of deleted subscriptions; others when they are read. */
+  /** Deletes the webhooks of deleted subscriptions that are in memory. Others follow when they are read. */
   giveUp(subscriptions: ReadonlySet<string>): void {
     for (const entry of this.#memory.entries) {
       const subscription = entry.row?.subscription_id;
-      if (subscription != null && subscriptions.has(subscription)) this.#forsake(entry);
+      if (subscription != null && subscriptions.has(subscription)) this.#unsubscribed(entry);
     }
   }
 
-  /** Drops the webhooks of suspended tenants: their attempts count as not made. */
+  /** Drops the webhooks of suspended tenants. Their attempts do not count. */
   tenantSuspended(): void {
     const { suspended } = this.#deps.commits;
     for (const entry of this.#memory.entries) if (suspended.has(entry.tenant)) this.#drop(entry);
   }
 
-  /** The outcomes of its units no longer matter. */
+  /** Forgets the webhook and ignores the outcomes of its units. */
   #drop(entry: Entry): void {
     this.#giveUp(entry, TENANT_SUSPENDED);
     this.#freeSlot(entry);
@@ -185,8 +182,8 @@ export class Webhooks implements Room {
     this.#clear(entry, (turn) => turn.reply(request, 204, ''));
   }
 
-  /** A webhook with an unknown outcome is checked when that is known. */
-  #forsake(entry: Entry): void {
+  /** Deletes the webhook, unless its outcome is unknown: then it is checked later. */
+  #unsubscribed(entry: Entry): void {
     if (entry.phase === 'doubtful') return;
     this.#giveUp(entry, notFound(`the subscription of webhook ${entry.id}`));
     this.#clear(entry);
@@ -238,7 +235,7 @@ export class Webhooks implements Room {
     const subscription = subscription_id === null ? undefined : subscribers.get(subscription_id);
     if (subscription_id !== null && subscription === undefined) {
       releaseSlot();
-      this.#forsake(entry);
+      this.#unsubscribed(entry);
       return;
     }
     const secret = subscription && openSecret(subscription, subscription.secret, keyring);
@@ -251,7 +248,7 @@ export class Webhooks implements Room {
     entry.controller = controller;
     entry.releaseSlot = releaseSlot;
     entry.queue.active += 1;
-    // The claim is informational, so nothing waits for it. A parked webhook must not be found by a restart.
+    // Nothing waits for the claim, which is informational. A parked webhook gets none, so that a restart does not send it.
     if (row.status !== 'parked') {
       entry.row = claimed(row, attempt);
       const turn = new Turn();
@@ -268,11 +265,11 @@ export class Webhooks implements Room {
       ? Promise.resolve(LOCKED)
       : (sender.turn?.(tenant_id, signal).then(send) ?? send());
     sending.then((outcome) =>
-      this.#deps.schedule(() => this.#came(entry, attempt, outcome, clock.monotonic() - began)),
+      this.#deps.schedule(() => this.#ended(entry, attempt, outcome, clock.monotonic() - began)),
     );
   }
 
-  #came(entry: Entry, attempt: Attempt, outcome: AttemptOutcome, tookMs: number): void {
+  #ended(entry: Entry, attempt: Attempt, outcome: AttemptOutcome, tookMs: number): void {
     const { row } = entry;
     if (entry.attempt !== attempt || row === undefined) return;
     const { request } = entry;
@@ -291,7 +288,7 @@ export class Webhooks implements Room {
     if (entry.row?.status === 'parked') this.#logParked(entry.row, outcome);
   }
 
-  /** The path or query of the address may contain a secret. */
+  /** Logs only the host, because the path or query of the address may contain a secret. */
   #logParked(row: WebhookRow, outcome: AttemptOutcome): void {
     const { id, instance_id: instanceId, attempts } = row;
     const errorClass = outcome.delivered ? undefined : outcome.errorClass;
@@ -305,7 +302,7 @@ export class Webhooks implements Room {
   /**
    * Commits the known state of the webhook.
    * @param fill puts the rows; called again if the database refuses them
-   * @param reply answers the waiting request, once
+   * @param reply answers the waiting request; called once
    */
   #record(entry: Entry, fill: (turn: Turn) => void, reply?: (turn: Turn) => void): void {
     const turn = new Turn();
@@ -336,14 +333,12 @@ export class Webhooks implements Room {
       return;
     }
     if (ack.outcome !== 'committed') {
-      // An attempt goes on without its claim.
+      // A failed claim does not affect its attempt.
       entry.isDoubtful ||= entry.phase === 'settling';
       if (ack.outcome === 'refused') {
         entry.incarnation = commits.nextIncarnation();
-        log.error(
-          { webhookId: entry.id, sqlState: ack.sqlState },
-          'webhook refused by the database',
-        );
+        const fields = { webhookId: entry.id, sqlState: ack.sqlState };
+        log.error(fields, 'webhook refused by the database');
       }
     }
     if (entry.phase !== 'settling' || entry.unacked > 0) return;
@@ -359,8 +354,8 @@ export class Webhooks implements Room {
   }
 
   /**
-   * After a lost outcome the row decides. After a refusal the same outcome is committed again a few times, because
-   * another attempt would be refused as well. If that fails, the webhook is skipped until the next start.
+   * If the outcome was lost, the row is read again. After a refusal the same outcome is committed again a few times,
+   * because the outcome of another attempt would be refused, too; then the webhook is skipped until the next start.
    */
   #outcomeUnknown(entry: Entry, isLost: boolean): void {
     const { clock, schedule, whenWriterKnown } = this.#deps;
@@ -426,7 +421,7 @@ function answer(turn: Turn, request: number, attempt: Attempt, outcome: AttemptO
   turn.fail(request, new EngineError('ENG_DELIVERY_FAILED', `not delivered: ${reason}`));
 }
 
-/** The error for the request; a refused unit is repeated, so its outcome is unknown. */
+/** The error for the request. A refused unit is repeated, so its outcome is unknown. */
 function failureIn({ outcome }: Settlement): EngineError | undefined {
   if (outcome === 'committed') return undefined;
   return outcome === 'suspended' ? TENANT_SUSPENDED : UNKNOWN_OUTCOME;

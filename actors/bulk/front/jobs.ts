@@ -1,7 +1,7 @@
 /**
- * Runs bulk jobs window by window, with tenants in turns and pauses in between. The row of a job has its position. A
- * unit that changes an instance for a job also marks it until it is counted, so that after a crash the next run
- * continues and changes nothing twice.
+ * Runs bulk jobs window by window; tenants take turns. The row of a job has its position. A unit that changes an
+ * instance for a job also inserts a mark, which stays until the change is counted, so that a restart changes no instance
+ * twice.
  */
 
 import type { BulkOperation } from '../../../schema/bulk-job.js';
@@ -29,20 +29,20 @@ export interface BulkJobsDeps extends Pick<WindowDeps, 'repeating' | 'orphans'> 
   readonly log: Logger;
   /** The oldest open job of each tenant. */
   readonly open: (rows: number) => Promise<readonly { readonly id: string }[]>;
-  /** The job with its uncounted changes, in one snapshot. */
+  /** Reads the job and its uncounted changes in one snapshot. */
   readonly standing: (id: string) => Promise<BulkJobStanding | undefined>;
   readonly candidates: (work: BulkWork, limit: number, place: string | null) => Promise<Candidates>;
-  /** With marks of the job. */
+  /** Changes the instances and inserts marks of the job. */
   readonly change: (
     job: string,
-    ...asked: Parameters<WindowDeps['changeMany']>
+    ...args: Parameters<WindowDeps['changeMany']>
   ) => Promise<ChangeCounts>;
   readonly progress: (id: string, progress: BulkProgress) => Promise<unknown>;
 }
 
 const TENANTS_AT_ONCE = 1_000;
 const FIRST_AFTER_MS = 500;
-/** A new job wakes this one; the interval is for retries. */
+/** The interval of retries; a new bulk job wakes the background job. */
 const EVERY_MS = 5_000;
 
 export class BulkJobs extends BackgroundJob {
@@ -71,7 +71,7 @@ export class BulkJobs extends BackgroundJob {
     }
   }
 
-  /** Whether the job made progress. A failure of one job does not stop the next. */
+  /** Returns whether the job made progress. A failure does not stop other jobs. */
   async #turnOf(id: string): Promise<boolean> {
     try {
       return await this.#oneWindow(id);
@@ -85,7 +85,7 @@ export class BulkJobs extends BackgroundJob {
   }
 
   async #oneWindow(id: string): Promise<boolean> {
-    const { standing, candidates, change, repeating, orphans, progress } = this.#deps;
+    const { standing, candidates, change, progress } = this.#deps;
     const row = await standing(id);
     if (row === undefined || row.ended_at !== null) return false;
     const { place: from, matched, tenant_id, traceparent, asked_by } = row;
@@ -101,21 +101,18 @@ export class BulkJobs extends BackgroundJob {
     if (size === 0) return this.#end(row, 'completed', appliedBefore(all.length), all);
     const { found, next } = await candidates(work, size, from);
     const fresh = found.filter((candidate) => !uncounted.has(candidate.id));
-    const counts = await changeWindow(work, fresh, {
-      changeMany: (...them) => change(id, ...them),
-      repeating,
-      orphans,
-    });
+    const changeMany: WindowDeps['changeMany'] = (...args) => change(id, ...args);
+    const counts = await changeWindow(work, fresh, { ...this.#deps, changeMany });
     const looked = found.map((candidate) => candidate.id);
     if (next === undefined) {
       const settled = [...new Set([...looked, ...all])];
       return this.#end(row, 'completed', added(counts, appliedBefore(all.length)), settled);
     }
-    // Marks of instances that may match again in a later window stay until then.
-    const again = appliedBefore(found.length - fresh.length);
+    // Marks of instances that may match again in a later window stay.
+    const repeated = appliedBefore(found.length - fresh.length);
     const settled = work.isDryRun ? [] : looked;
-    const so = { counts: added(counts, again), from, place: next, settled };
-    await progress(id, { ...so, end: undefined, error: null });
+    const counted = { counts: added(counts, repeated), from, place: next, settled };
+    await progress(id, { ...counted, end: undefined, error: null });
     return true;
   }
 

@@ -1,7 +1,7 @@
 /**
- * Migrates many instances of one version: the front finds the matches, and each instance migrates or reports why it
- * stays. One call processes a bounded number of instances for a bounded time, and returns the position of the next
- * call. Refusals do not stop others, and a call can be repeated safely.
+ * Migrates many instances of one version: the front finds the matches, and each instance migrates or reports a refusal,
+ * which does not stop others. One call processes a bounded number of instances for a bounded time and returns the
+ * position of the next call. A call can be repeated safely.
  */
 
 import {
@@ -22,7 +22,7 @@ import { SEQUENCE_LOOKUPS } from '../../catalog/front/sequence-reads.js';
 import { candidates, placeBehind } from '../../instance/front/instance-reads.js';
 import type { Shards } from '../../runtime/shards.js';
 
-/** Concurrent migrations: replays share two threads with all other heavy work. */
+/** Concurrent migrations; their replays share two threads with all other heavy work. */
 const AT_ONCE = 4;
 /** Clients and proxies wait for about half a minute. */
 const CALL_MS_MAX = 15_000;
@@ -91,7 +91,7 @@ async function targetOf(
   return id;
 }
 
-/** Within the version in the path. */
+/** Restricts the filter to the version in the path. */
 function filterOf(
   { id, tenant_id }: { readonly id: string; readonly tenant_id: string },
   { states, ...filter }: NonNullable<MigrateInstances['filter']>,
@@ -133,19 +133,17 @@ class Tally {
     this.#addFindings(id, findings);
   }
 
-  /** @throws an error that is not a refusal */
+  /** @throws the error if it is not a refusal */
   refused(id: string, error: unknown): void {
     if (!(error instanceof EngineError)) throw error;
     this.#count += 1;
     const { verdict, findings } = (error.members ?? {}) as Partial<MigrationRefusal>;
     this.#counts[verdict === undefined ? 'failed' : countOf(verdict)] += 1;
-    this.#addFindings(
-      id,
-      findings ?? [{ code: error.code, summary: error.message, remedy: AGAIN }],
-    );
+    const unexpected = { code: error.code, summary: error.message, remedy: 'ask again' };
+    this.#addFindings(id, findings ?? [unexpected]);
   }
 
-  /** @param place after the last processed instance; undefined: there are no more */
+  /** @param place after the last processed instance; undefined at the end */
   result(place: string | undefined): InstancesMigrated {
     return {
       count: this.#count,
@@ -166,18 +164,11 @@ class Tally {
     for (const { code, summary, remedy } of findings) {
       if (codes.has(code)) continue;
       codes.add(code);
-      const finding = this.#findings.get(code) ?? {
-        code,
-        count: 0,
-        summary,
-        remedy,
-        example_ids: [],
-      };
+      const first: Finding = { code, count: 0, summary, remedy, example_ids: [] };
+      const finding = this.#findings.get(code) ?? first;
       finding.count += 1;
       if (finding.example_ids.length < EXAMPLES_MAX) finding.example_ids.push(id);
       this.#findings.set(code, finding);
     }
   }
 }
-
-const AGAIN = 'ask again';

@@ -1,6 +1,6 @@
 /**
- * Bulk changes on the front thread: it finds the matches, and each is changed by its owner. A request that takes long,
- * or asks for it, continues as a job.
+ * Bulk changes on the front thread, which finds the matches; the owner of each instance changes it. A request that takes
+ * long, or has the preference, continues as a job.
  */
 
 import type { BulkJob } from '../../../schema/bulk-job.js';
@@ -165,7 +165,7 @@ async function changeAll(
   return reply(counts, work.isDryRun);
 }
 
-/** The location has the prefix of the request's path. */
+/** Keeps the prefix of the request's path. */
 function jobReply({ path }: AnyCall, job: BulkJob): HttpReply {
   const prefix = path.slice(0, path.lastIndexOf('/instances/'));
   const location = `${prefix}/instances/bulk/jobs/${job.id}`;
@@ -183,7 +183,7 @@ function actionReply(counts: BulkCounts, isDryRun: boolean): HttpReply {
   return jsonReply(JSON.stringify({ ...counts, dry_run: isDryRun }));
 }
 
-/** A bulk change has one tenant: the header's, or without one the filter's. */
+/** The tenant of the header or, without one, of the filter. */
 function tenantOf(call: AnyCall, filtered: string | null | undefined): string {
   const tenant = filtered?.trim() ? filtered : undefined;
   if (call.tenant === '') {

@@ -21,7 +21,6 @@ const credentialList = list({
   order: orderBy(CREDENTIALS, ['created_at', 'id']),
 });
 
-/** A `Credential` record. */
 const credentialById = lookup<object>(
   'read_credential',
   `select ${COLUMNS} from credentials where tenant_id = $1 and id = $2`,

@@ -1,6 +1,6 @@
 /**
- * Fires the triggers of events. The triggers of an event are stored with it until all have started their instances, so
- * that another run continues after a crash. `fire` makes each start one instance only.
+ * Fires the triggers of events. An event is stored with its triggers until all have started their instances, so that
+ * firing continues after a crash. `fire` starts only one instance per trigger and event.
  */
 
 import { BackgroundJob } from '../../../src/base/background-job.js';
@@ -19,7 +19,7 @@ const COLUMNS = columnsOf(
 
 export type FiringEvent = StoredRow<typeof EVENTS, (typeof COLUMNS)[number]>;
 
-/** Events with triggers to fire, oldest first, after a time and an id; `$3` at most. */
+/** Events with triggers to fire, oldest first, after a time and an id. */
 export const firingEvents = lookup<FiringEvent>(
   'read_firing_events',
   `select ${selected(COLUMNS)} from events where fires is not null ` +
@@ -29,15 +29,14 @@ export const firingEvents = lookup<FiringEvent>(
 export interface EventFiringDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  /** The next events after a time and an id, oldest first. */
   readonly page: (at: string, id: string, rows: number) => Promise<readonly FiringEvent[]>;
-  /** Starts the instance of the trigger, unless it was started before. @throws EngineError */
+  /** Starts the instance of the trigger unless it exists. @throws EngineError */
   readonly fire: (slug: string, event: FiringEvent) => Promise<unknown>;
-  /** Stores the remaining slugs; null: none. */
-  readonly fired: (event: FiringEvent, left: readonly string[] | null) => Promise<unknown>;
+  /** Stores the remaining slugs; null for none. */
+  readonly fired: (event: FiringEvent, remaining: readonly string[] | null) => Promise<unknown>;
 }
 
-/** Events in memory at once, with their payloads; each fires one trigger after the other. */
+/** Concurrent events, which are in memory with their payloads. Each fires one trigger after the other. */
 const PAGE_ROWS = 20;
 /** Events wake the job; the interval covers lost messages and retries. */
 const EVERY_MS = 10_000;
@@ -65,18 +64,18 @@ export class EventFiring extends BackgroundJob {
 
   async #fireAllOf(event: FiringEvent): Promise<void> {
     const slugs = JSON.parse(event.fires ?? '[]') as string[];
-    const left: string[] = [];
+    const remaining: string[] = [];
     for (const slug of slugs) {
-      if (this.isStopped || !(await this.#isOver(slug, event))) left.push(slug);
+      if (this.isStopped || !(await this.#isFinished(slug, event))) remaining.push(slug);
     }
-    if (left.length === slugs.length) return;
-    // If this is not stored, firing again starts nothing new.
-    const stored = this.#deps.fired(event, left.length === 0 ? null : left);
+    if (remaining.length === slugs.length) return;
+    // If this is not stored, firing again starts no new instances.
+    const stored = this.#deps.fired(event, remaining.length === 0 ? null : remaining);
     await stored.catch((error: unknown) => this.#later(error, event));
   }
 
   /** Whether the trigger was fired, or never can be. */
-  async #isOver(slug: string, event: FiringEvent): Promise<boolean> {
+  async #isFinished(slug: string, event: FiringEvent): Promise<boolean> {
     try {
       await this.#deps.fire(slug, event);
       return true;

@@ -1,7 +1,4 @@
-/**
- * Reads of events, with redacted payloads, and batches: each event goes to the shard of its key. An event expires by its
- * time, before its row is updated.
- */
+/** Reads of events, with redacted payloads, and batches, which are split by the shards of the keys. */
 
 import {
   EVENT_TAKERS_SHOWN_MAX,
@@ -28,6 +25,7 @@ type EventRow = StoredRow<typeof EVENTS, (typeof EVENT_COLUMNS)[number]> & {
   readonly status: string;
 };
 
+/** An event expires at its time, before its row is updated. */
 const STATUS =
   "case when status = 'pending' and expires_at <= now() then 'expired' else status end";
 const COLUMNS = `${selected(EVENT_COLUMNS)}, ${STATUS} as status`;
@@ -35,7 +33,7 @@ const COLUMNS = `${selected(EVENT_COLUMNS)}, ${STATUS} as status`;
 const BY_STATUS: Filter = {
   column: STATUS,
   type: 'text',
-  // Because of its estimate for a comparison, the planner would sort.
+  // Without `coalesce`, the planner's estimate would make it sort.
   holds: (status, wanted) => `coalesce(${status} = ${wanted}, false)`,
 };
 const CREATED = timeFilters(EVENTS, 'created_at');
@@ -92,7 +90,7 @@ export function openEventFront({
         const owners = events.map((event, index) =>
           eventTenant(tenant, event.tenant_id, `events[${index}].`),
         );
-        // After a failure the caller sends the whole batch again; ids deduplicate the stored events.
+        // After a failure the caller sends the whole batch again; stored events are then duplicates.
         const sent = events.map((event, index) => send(event, owners[index] as string));
         return jsonReply(JSON.stringify({ outcomes: await Promise.all(sent) }));
       },

@@ -1,17 +1,16 @@
 /**
- * Parses cron expressions into sets of values (docs/cron.md). cron-parser reads single items; lists, years, weekday
- * numbers and repeated values are handled here, because cron-parser has no year, counts weekdays from 0 only, and
- * refuses repeated values.
+ * Parses cron expressions into sets of values (docs/cron.md). cron-parser parses single items only, because it has no
+ * year, counts weekdays from 0 only, and refuses repeated values.
  */
 
 import { CronExpressionParser } from 'cron-parser';
 
-/** Values in ascending order. A moment matches when each of its parts is among them. */
+/** The matching values of each part of a time, in ascending order. */
 export interface CronFields {
   readonly seconds: readonly number[];
   readonly minutes: readonly number[];
   readonly hours: readonly number[];
-  /** Of the month, from 1. */
+  /** Days of the month, from 1. */
   readonly days: readonly number[];
   /** From 1. */
   readonly months: readonly number[];
@@ -20,11 +19,7 @@ export interface CronFields {
   readonly years: readonly YearRange[];
 }
 
-export interface YearRange {
-  readonly first: number;
-  readonly last: number;
-  readonly step: number;
-}
+export type YearRange = { readonly first: number; readonly last: number; readonly step: number };
 
 export type ParsedCron =
   | { readonly ok: true; readonly fields: CronFields }
@@ -32,10 +27,10 @@ export type ParsedCron =
   | { readonly ok: false; readonly message: string };
 
 export const YEAR_MIN = 1970;
-/** The last year, where the search for a day that never comes ends. */
+/** The end of the search for a day that may not exist. */
 export const YEAR_MAX = 2999;
 
-/** A Map, because an object would have `constructor`. */
+/** A Map, because an object would also have the key `constructor`. */
 const SHORTHANDS: ReadonlyMap<string, string> = new Map([
   ['@hourly', '0 0 * * * ? *'],
   ['@daily', '0 0 0 * * ? *'],
@@ -44,7 +39,7 @@ const SHORTHANDS: ReadonlyMap<string, string> = new Map([
   ['@yearly', '0 0 0 1 1 ? *'],
 ]);
 
-/** The fields that cron-parser reads, in its order, with our names for them. */
+/** The fields of cron-parser in its order, each with its name in messages. */
 const PARTS = [
   ['second', 'second'],
   ['minute', 'minute'],
@@ -57,9 +52,8 @@ const PARTS = [
 type Part = 0 | 1 | 2 | 3 | 4 | 5;
 const WEEKDAY = 5;
 
-/** The size of the largest field; more items would only repeat values. */
+/** The number of values of the largest field; more items would only repeat values. */
 const ITEMS_MAX = 60;
-
 const ITEM = /^(?:([*?])|(\d{1,4}|[A-Z]{3})(?:-(\d{1,4}|[A-Z]{3}))?)(?:\/(\d{1,4}))?$/;
 
 class CronError extends Error {}
@@ -125,11 +119,11 @@ function valuesOf(
   return all.length === 1 ? (all[0] as readonly number[]) : ascending(all.flat());
 }
 
-/** Cached items: parsing one takes some 50 µs, and schedules use few different ones. */
+/** A cache, because parsing an item takes some 50 µs, and schedules use few different items. */
 const knownItems = new Map<string, readonly number[]>();
 const KNOWN_ITEMS_MAX = 5_000;
 
-/** @throws Error for an invalid item of this field */
+/** @throws Error for an invalid item */
 function valuesOfItem(part: Part, item: string): readonly number[] {
   const key = `${part} ${item}`;
   const known = knownItems.get(key);
@@ -149,7 +143,7 @@ function ascending(values: readonly number[]): readonly number[] {
 
 const WEEKDAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
 
-/** Weekdays as 0 … 6 from Sunday, and a range over the end of the week as two. */
+/** Weekdays as 0 … 6 from Sunday. A range over the end of the week becomes two ranges. */
 function plainWeekdays(item: string, isFromOne: boolean): readonly string[] {
   const [, wildcard, from, to, step = '1'] = ITEM.exec(item) ?? [];
   if (wildcard !== undefined) return [item];

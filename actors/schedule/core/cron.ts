@@ -1,10 +1,9 @@
 /**
- * When a cron expression fires. The search runs over what clocks show, as if that were UTC, and
- * what it finds is turned into instants by the offsets of the zone (docs/cron.md):
+ * Computes the fire times of a cron expression. The search uses local times as if they were UTC, and converts them to
+ * instants by the offsets of the zone (docs/cron.md):
  *
- * - a time that clocks skip fires at the first minute after the gap, once for all times in the gap;
- * - a time that clocks show twice fires the first time only, unless the hour is free (`*`): then the
- *   expression means a rhythm, and keeps it the second time too.
+ * - local times in a gap fire once, at the first minute after the gap;
+ * - a local time that occurs twice fires the first time only, unless the hour is `*`: such an expression is an interval.
  */
 
 import type { Zone } from 'luxon';
@@ -21,7 +20,7 @@ import { type CronFields, YEAR_MAX, type YearRange } from './cron-fields.js';
 
 const HOURS = 24;
 
-/** Strictly after an instant; null when none remains. @param timezone IANA name */
+/** The next fire strictly after an instant; null when none remains. @param timezone IANA name */
 export function nextFire(fields: CronFields, timezone: string, after: UnixMs): UnixMs | null {
   const zone = zoneOf(timezone);
   const shown = after + offsetMs(zone, after);
@@ -48,7 +47,7 @@ export function nextFires(
   return fires;
 }
 
-/** The instant in `(before, behind]` at which the offset of `behind` begins. */
+/** The instant in `(before, behind]` at which the offset changes to that of `behind`. */
 function transition(zone: Zone, before: UnixMs, behind: UnixMs): UnixMs {
   const offset = offsetMs(zone, behind);
   let [low, high] = [before, behind];
@@ -77,12 +76,7 @@ function firstInstant(
 }
 
 /** Local times that occur again between `after` and `next`, before and after the clock is set back. */
-function shownAgain(
-  fields: CronFields,
-  zone: Zone,
-  after: UnixMs,
-  next: UnixMs | undefined,
-): UnixMs | undefined {
+function shownAgain(fields: CronFields, zone: Zone, after: UnixMs, next: UnixMs | undefined) {
   const behind = Math.min(next ?? Number.POSITIVE_INFINITY, after + DAY_MS);
   const [old, offset] = [offsetMs(zone, after), offsetMs(zone, behind)];
   if (offset >= old) return undefined;
@@ -132,12 +126,7 @@ function nextDay(fields: CronFields, from: LocalMs): LocalMs | undefined {
 }
 
 /** The first matching day of a year between two midnights, the last excluded. */
-function dayIn(
-  { months, days, weekdays }: CronFields,
-  year: number,
-  from: LocalMs,
-  to: LocalMs,
-): LocalMs | undefined {
+function dayIn({ months, days, weekdays }: CronFields, year: number, from: LocalMs, to: LocalMs) {
   for (const month of months) {
     const end = Date.UTC(year, month, 1);
     if (end <= from) continue;

@@ -68,14 +68,14 @@ export function openScheduleFront() {
         return pageReply(call, query, await reads.page(listOf(query)));
       },
       'cron.get': async (deps, call) => jsonReply(JSON.stringify(await scheduleNamed(deps, call))),
-      /** The next fires from now, even if the schedule is disabled. */
+      /** Ignores whether the schedule is enabled. */
       'cron.nextFires': async (deps, call) => {
         const { cron_expr, timezone } = await scheduleNamed(deps, call);
         const count = Math.min(Math.max(call.query.n, 1), NEXT_FIRES_MAX);
         const fires = nextFires(readExpression(cron_expr), timezone, deps.now(), count);
         return jsonReply(JSON.stringify({ timezone, fires: fires.map(isoTime) }));
       },
-      /** Refuses what a creation refuses. */
+      /** Fails as a creation would. */
       'cron.preview': async (deps, { body }) => {
         const { cron_expr } = body;
         const timezone = body.timezone ?? 'UTC';
@@ -87,8 +87,7 @@ export function openScheduleFront() {
         }
         const zone = zoneOf(timezone);
         const shown = fires.map((at) => ({ at: isoTime(at), local: zonedTime(zone, at) }));
-        const answer: SchedulePreview = { timezone, fires: shown };
-        return jsonReply(JSON.stringify(answer));
+        return jsonReply(JSON.stringify({ timezone, fires: shown } satisfies SchedulePreview));
       },
     },
   } satisfies FrontRoom;

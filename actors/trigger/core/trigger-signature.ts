@@ -1,7 +1,4 @@
-/**
- * Verifies signed requests for a trigger: the signature, a recent timestamp, and a well-formed nonce, which detects
- * repetitions (docs/triggers.md). Pure.
- */
+/** Verifies signature, timestamp and nonce of a signed request for a trigger (docs/triggers.md). Pure. */
 
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { UnixMs } from '../../../src/base/time.js';
@@ -18,7 +15,7 @@ const TIMESTAMP = /^\d{1,12}$/;
 /** Printable ASCII without blanks. */
 const NONCE = /^[\x21-\x7e]{16,128}$/;
 
-/** Undefined for a valid request, else the problem, for the authors of the sender. */
+/** The problem, as a message for the developers of the sender; undefined for a valid request. */
 export function signatureProblem(
   { timestamp, nonce, signature }: SignedHead,
   body: Uint8Array,
@@ -33,8 +30,7 @@ export function signatureProblem(
   if (nonce === undefined || !NONCE.test(nonce)) {
     return 'x-trigger-nonce must be 16 to 128 printable characters';
   }
-  const given = signature ?? '';
-  return isSameText(given, signatureOf(secret, timestamp, nonce, body))
+  return isSameText(signature ?? '', signatureOf(secret, timestamp, nonce, body))
     ? undefined
     : 'x-engine-signature does not fit';
 }
@@ -50,7 +46,7 @@ export function signatureOf(
   return `v1=${mac.digest('base64url')}`;
 }
 
-/** In constant time, whatever the difference and the lengths. */
+/** Takes the same time for any difference and lengths. */
 export function isSameText(a: string, b: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(a), digest(b));

@@ -1,7 +1,6 @@
 /**
- * Triggers on the front thread: reads, and fires by requests and by stored events. A fire is an authorised creation by
- * name. The nonce of a signed request and the id of an event are the idempotency key of the instance, so that each is
- * used once.
+ * Triggers on the front thread: reads, and fires by requests and by stored events. A fire is a creation by name. The
+ * nonce of a signed request, or the id of an event, is the idempotency key of the instance, so that each is used once.
  */
 
 import type { CreateInstance } from '../../../schema/instance.js';
@@ -48,7 +47,6 @@ const triggerList = list({
 });
 
 const triggerBySlug = lookup<TriggerRow>('read_trigger', TRIGGER_SQL.trigger);
-
 const RECEIVE = ROUTES['triggers.receive'];
 
 export function openTriggerFront(kernel: Kernel, admission: Admission) {
@@ -69,18 +67,14 @@ export function openTriggerFront(kernel: Kernel, admission: Admission) {
       'triggers.fire': fireBy(client),
       'triggers.receive': receiveBy(client, bodies, admission),
     },
-    // Events left by the last process are fired at once.
+    // Events of the last process may have unfired triggers.
     start: () => firing.wake(),
     eventsFired: () => firing.wake(),
     drain: () => firing.stop(),
   } satisfies FrontRoom;
 }
 
-async function ownTrigger(
-  reads: FrontDeps['reads'],
-  tenant: string,
-  slug: string,
-): Promise<TriggerRow> {
+async function ownTrigger(reads: FrontDeps['reads'], tenant: string, slug: string) {
   return owned(await triggerBySlug.row(reads, slug), tenant, `trigger ${slug}`);
 }
 
@@ -88,7 +82,7 @@ function unauthenticated(why: string): EngineError {
   return new EngineError('ENG_UNAUTHENTICATED', `unauthorized: ${why}`);
 }
 
-/** Undefined: the trigger has none. @throws EngineError 401 when it cannot be opened */
+/** Undefined when the trigger has no secret. @throws EngineError 401 when the secret cannot be opened */
 function secretOf({ keyring }: FrontDeps, row: TriggerRow): string | undefined {
   if (row.secret === null) return undefined;
   const stored = JSON.parse(row.secret) as StoredSecret;
@@ -97,7 +91,7 @@ function secretOf({ keyring }: FrontDeps, row: TriggerRow): string | undefined {
   throw unauthenticated('the secret of the trigger cannot be opened with the key of the server');
 }
 
-/** @param event the fire, for the metadata of the instance */
+/** @param event describes the fire in the metadata of the instance */
 async function create(
   client: Client,
   { slug, ...row }: TriggerRow,
@@ -115,8 +109,8 @@ async function create(
     context: { data },
     ...(idempotency_key === undefined ? {} : { idempotency_key }),
   };
-  const asked = [client.anyShard(), 'instances.create', row.tenant_id, ''] as const;
-  return JSON.parse((await client.ask(...asked, JSON.stringify(body))).body);
+  const to = [client.anyShard(), 'instances.create', row.tenant_id, ''] as const;
+  return JSON.parse((await client.ask(...to, JSON.stringify(body))).body);
 }
 
 const fireBy =
@@ -155,12 +149,9 @@ const receiveBy = (
     if (problem !== undefined) throw unauthenticated(problem);
     await deps.admitTenant(row.tenant_id);
     const agent = header('user-agent');
-    const event = {
-      source: 'public_webhook',
-      ...(agent === undefined ? {} : { user_agent: agent }),
-    };
+    const event = { source: 'public_webhook', ...(agent !== undefined && { user_agent: agent }) };
     const once = `trigger:${slug}:${head.nonce}`;
-    // Only the trigger's row has the tenant.
+    // Admission follows the read, because only the row of the trigger has the tenant.
     const leave = await admission.admit({
       ...{ route: RECEIVE, tenant: row.tenant_id, isRoot: false },
       ...{ body: raw, params },
@@ -180,7 +171,7 @@ async function dataIn(bodies: FrontBodies, tenant: string, raw: Buffer): Promise
   return bodyIn(bodies, 'triggers.receive', tenant, text);
 }
 
-/** Once for each event, even if the trigger was disabled meanwhile. @throws EngineError */
+/** Starts one instance per event, even if the trigger is disabled now. @throws EngineError */
 async function fireByEvent(
   client: Client,
   reads: FrontDeps['reads'],
@@ -194,11 +185,9 @@ async function fireByEvent(
   await create(client, row, event, data, `trigger:${slug}:event:${event_id}`);
 }
 
-// ---------------------------------------------------------------- the rate of a sender
-
-/** Of one sender without a key, to one trigger. */
+/** Limit of one sender, who has no key, for one trigger. */
 export const WEBHOOKS_PER_SECOND_MAX = 300;
-/** A sender that is forgotten begins anew. */
+/** The count of an evicted sender starts again. */
 const SENDERS_REMEMBERED = 10_000;
 
 const TOO_MANY = new EngineError(
@@ -207,7 +196,7 @@ const TOO_MANY = new EngineError(
   1_000,
 );
 
-/** Counts webhooks before anything is read. */
+/** Counts webhooks before any read. */
 export class SenderLimit {
   readonly #limits = lastUsed<string, SecondLimit>(SENDERS_REMEMBERED);
 

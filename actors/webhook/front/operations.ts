@@ -1,7 +1,4 @@
-/**
- * Reads of subscriptions, the outbox and the delivery log, as JSON text. A delivery is represented by its last attempt;
- * its other attempts are looked up by its id.
- */
+/** Reads of subscriptions, the outbox and the delivery log. Lists show a delivery by its last attempt. */
 
 import { notFound } from '../../../src/base/errors.js';
 import { filtersOf } from '../../../src/db/reads/filters.js';
@@ -21,7 +18,6 @@ import { WEBHOOK_DELIVERIES, WEBHOOK_OUTBOX, WEBHOOK_SUBSCRIPTIONS } from '../ta
 
 const OUTBOX_COLUMNS = columnsBut(WEBHOOK_OUTBOX, 'tenant_id');
 type OutboxRow = StoredRow<typeof WEBHOOK_OUTBOX, (typeof OUTBOX_COLUMNS)[number]>;
-
 const CHEAPER = 'ask for a smaller limit, or for fewer conditions';
 
 /** `OutboxEntry` records, oldest first. */
@@ -43,10 +39,9 @@ export const webhookById = lookup<OutboxRow>(
   `select ${selected(OUTBOX_COLUMNS)} from webhook_outbox where id = $1::uuid`,
 );
 
-/** The columns that order the list. */
 type LastAttempt = object & StoredRow<typeof WEBHOOK_DELIVERIES, 'attempted_at' | 'id'>;
 
-/** `DeliverySummary` records, newest first. `offset 0` keeps the lookups of other attempts from becoming a join. */
+/** `DeliverySummary` records, newest first. `offset 0` keeps the planner from joining the other attempts. */
 export const deliveryList = list({
   columns:
     'd.delivery_id, d.url, d.event_type, d.instance_id, d.attempt_number as attempts, ' +
@@ -105,7 +100,7 @@ function subscriptionText({ events, ...row }: SubscriptionRow): string {
   return JSON.stringify({ ...row, events: JSON.parse(events) });
 }
 
-/** `RedeliverPreview`. @param isSigned webhooks to addresses of the deployment */
+/** `RedeliverPreview`. @param isSigned whether webhooks to addresses of the deployment are signed */
 function previewText(row: OutboxRow, isSigned: boolean): string {
   return JSON.stringify({
     url: row.url,
@@ -120,8 +115,7 @@ function previewText(row: OutboxRow, isSigned: boolean): string {
 
 /** The body is JSON from the engine, inserted verbatim. */
 function outboxText({ body, last_error, ...row }: OutboxRow): string {
-  const facts = withoutNulls({ ...row, last_error });
-  return `${facts.slice(0, -1)},"payload":${body}}`;
+  return `${withoutNulls({ ...row, last_error }).slice(0, -1)},"payload":${body}}`;
 }
 
 /** `DeliveryAttempt`: members without a value are left out. */
