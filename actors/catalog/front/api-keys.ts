@@ -110,7 +110,10 @@ export class KeyOperations {
       } finally {
         registry.release(row.id);
       }
-      return { status: 201, body: JSON.stringify(mintedOf(row, secret)) };
+      const { id, tenant_id, name, created_at, expires_at } = row;
+      const { capabilities } = call.body;
+      const minted = { id, tenant_id, name, capabilities, secret, created_at, expires_at };
+      return { status: 201, body: JSON.stringify(minted satisfies KeyMinted) };
     },
     'apiKeys.list': async (front, call) => {
       const { query } = call;
@@ -202,12 +205,6 @@ function newRow(body: MintKey, secret: string, now: UnixMs): KeyRow {
     last_used_at: null,
     revoked: false,
   };
-}
-
-function mintedOf(row: KeyRow, secret: string): KeyMinted {
-  const { id, tenant_id, name, created_at, expires_at } = row;
-  const capabilities = row.capabilities as KeyMinted['capabilities'];
-  return { id, tenant_id, name, capabilities, secret, created_at, expires_at };
 }
 
 function useOf({ id, lastUsedAt }: ResidentKey): KeyUse {

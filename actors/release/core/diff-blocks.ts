@@ -23,11 +23,7 @@ import { PURE_HANDLERS } from '../../../src/core/builtin.js';
 import { conditionsOf, isSplit, nameOf, type PlacedBlock } from './block-tree.js';
 
 /** Handlers without external effects, including waits. */
-const NO_EFFECT: ReadonlySet<string> = new Set([
-  ...PURE_HANDLERS.keys(),
-  'sleep',
-  'wait_for_event',
-]);
+const NO_EFFECT = new Set([...PURE_HANDLERS.keys(), 'sleep', 'wait_for_event']);
 
 /** Steps of external workers count as effects, because their work is unknown. */
 export function effectSeverity(block: Block): Severity {
@@ -67,12 +63,7 @@ function changesOf(before: PlacedBlock, after: PlacedBlock): Change[] {
   return changes;
 }
 
-const COMPARED_APART: ReadonlySet<string> = new Set([
-  'step.handler',
-  'step.params',
-  'ab_split.type',
-  'a_b_split.type',
-]);
+const COMPARED_APART = new Set(['step.handler', 'step.params', 'ab_split.type', 'a_b_split.type']);
 
 function workChanges(before: StepBlock, after: StepBlock): Change[] {
   const changes: Change[] = [];
