@@ -332,7 +332,7 @@ test('a child whose parent continued without it reports that, requires confirmat
   await tenant.task('orphan-next');
   const gone = await told(child!.id);
   assert.deepEqual([gone.asks, gone.stands], [true, 'went_on']);
-  assert.match(gone.why, new RegExp(`Its parent ${id} has gone on without it and is waiting`));
+  assert.match(gone.why, new RegExp(`Its parent ${id} has continued without it and is waiting`));
   const kept = await told(taken!.id);
   assert.deepEqual([kept.asks, kept.stands], [false, 'takes']);
   assert.equal((await told(other)).stands, undefined);

@@ -228,7 +228,7 @@ test('a child whose parent has gone on without it is retried with --yes, and of 
   await tenant.until(parent, 'completed');
   const [child] = await json<{ id: string }[]>('dlq list --sequence lost');
   const words = new RegExp(
-    `Its parent ${parent} is completed, without it[^]*would run without its parent`,
+    `Its parent ${parent} is completed without it[^]*would run without its parent`,
   );
   await refused(2, words, 'dlq retry', child!.id);
   assert.match(await ok('dlq retry --sequence lost --dry-run'), /^0 instances would be retried\./);

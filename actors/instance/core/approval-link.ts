@@ -1,6 +1,4 @@
-/**
- * Signed links for answering an approval without an API key: nothing is stored, and they work until the gate closes.
- */
+/** Signed links that answer an approval without an API key. They are not stored. */
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { parseJson } from '../../../src/base/json-guard.js';
@@ -10,12 +8,12 @@ export interface ApprovalGrant {
   readonly approval: string;
   /** Unix ms, exclusive. */
   readonly expiresAt: UnixMs;
-  /** The only value that the link may answer; null: any choice. */
+  /** The only value that the link can submit; null: any choice. */
   readonly value: string | null;
   readonly recipient: string | null;
 }
 
-/** @param keys the first one signs */
+/** Signs with the first key. */
 export function approvalToken(grant: ApprovalGrant, keys: readonly Buffer[]): string {
   const { approval, expiresAt, value, recipient } = grant;
   const text = JSON.stringify([approval, expiresAt, value, recipient]);
@@ -23,15 +21,15 @@ export function approvalToken(grant: ApprovalGrant, keys: readonly Buffer[]): st
   return `${head}.${signature(head, keys[0]!).toString('base64url')}`;
 }
 
-/** The grant in a token that one of the keys has signed, else undefined. The caller checks the expiry. */
+/** Undefined unless one of the keys signed the token. The caller checks the expiry. */
 export function verifiedGrant(token: string, keys: readonly Buffer[]): ApprovalGrant | undefined {
   const [head = '', mark = '', ...rest] = token.split('.');
-  const given = Buffer.from(mark, 'base64url');
+  const actual = Buffer.from(mark, 'base64url');
   // Base64 has several spellings of the same bytes; only the canonical one is accepted.
-  if (rest.length > 0 || given.toString('base64url') !== mark) return undefined;
+  if (rest.length > 0 || actual.toString('base64url') !== mark) return undefined;
   const isSigned = keys.some((key) => {
     const expected = signature(head, key);
-    return given.length === expected.length && timingSafeEqual(given, expected);
+    return actual.length === expected.length && timingSafeEqual(actual, expected);
   });
   if (!isSigned) return undefined;
   const parsed = parseJson(Buffer.from(head, 'base64url').toString('utf8'));

@@ -1,8 +1,7 @@
 /**
- * Migrates what an instance waits for to another version of its sequence. Waits are carried over: a deadline is kept
- * unless the target's step changes it, and then counts from when the wait began. A task that no worker has is withdrawn
- * and offered again; a claimed task stays if the target makes the same call. Pure: returns the new execution and
- * changes nothing.
+ * Migrates the waits of an instance to another version of its sequence. A deadline is kept unless
+ * the target changes it; it then counts from the start of the wait. An unclaimed task is withdrawn
+ * and dispatched again; a claimed task stays if the target makes the same call.
  */
 
 import type { MigrationFinding } from '../../../schema/continuity.js';
@@ -29,9 +28,8 @@ import { backoffMs, redispatchMs } from '../../../src/core/timing.js';
 
 export interface CarriedTask {
   readonly id: string;
-  /** As they were dispatched. */
   readonly params: JsonValue;
-  /** A worker has claimed it, or lost its claim without reporting an outcome. */
+  /** A worker has claimed it, or lost the claim without reporting an outcome. */
   readonly isHeld: boolean;
 }
 
@@ -39,7 +37,7 @@ export interface CarryOverCase {
   readonly source: Plan;
   readonly target: Plan;
   readonly snapshot: Snapshot;
-  /** As the target sees them: context.data, and the outputs that its expressions read. */
+  /** context.data and the outputs that expressions of the target read. */
   readonly data: Snapshot['data'];
   readonly outputs: Snapshot['outputs'];
   /** Blocks that have an output. */
@@ -49,13 +47,11 @@ export interface CarryOverCase {
 }
 
 export interface CarriedOver {
-  /** With the indexes of the target. */
   readonly execution: Execution;
-  /** Tasks to withdraw: their steps are dispatched again. */
+  /** Tasks to withdraw; their steps are dispatched again. */
   readonly withdrawn: readonly string[];
 }
 
-/** The instance in the target, or why it cannot be migrated. */
 type CarryOverResult = CarriedOver | readonly MigrationFinding[];
 
 interface Wait<N extends Leaf = StepNode> {
@@ -65,7 +61,7 @@ interface Wait<N extends Leaf = StepNode> {
   readonly task: CarriedTask | undefined;
 }
 
-/** A leaf in one of the versions, and the run in which its expressions are evaluated. */
+/** A leaf in one of the versions, and the run that evaluates its expressions. */
 interface Side<N extends Leaf = StepNode> {
   readonly run: Evaluation;
   readonly node: N;
@@ -79,9 +75,9 @@ type Outcome =
   | { readonly kind: 'stuck'; readonly code: FindingCode; readonly summary: string };
 
 interface WaitRow {
-  /** Whether the step may begin again at another place of the target without losing work. */
+  /** Whether the step can begin again elsewhere in the target without losing work. */
   readonly mayMove: (wait: Pick<Wait, 'task'>) => boolean;
-  /** A method, and so bivariant: the phase determines the type of leaf. */
+  /** A method, hence bivariant: the phase determines the type of leaf. */
   carry(wait: Wait<Leaf>): Outcome;
 }
 
@@ -91,20 +87,19 @@ const stuck = (code: FindingCode, summary: string): Outcome => ({ kind: 'stuck',
 const always = () => true;
 const never = () => false;
 
-/** What a leaf in each phase waits for, and how the wait is carried over. */
 const WAITS: Readonly<Record<StepPhase, WaitRow>> = {
   ready: { mayMove: always, carry: ({ record }) => on(record) },
   delay: { mayMove: never, carry: carryDelay },
   limited: { mayMove: always, carry: carryLimited },
   backoff: { mayMove: never, carry: carryBackoff },
-  // The answer would name the step by an index of the source.
+  // The response would name the step by its index in the source.
   asking: { mayMove: always, carry: () => AGAIN },
   sleep: { mayMove: never, carry: carrySleep },
-  // The instance is not loaded, so the process that ran the handler is gone.
+  // The instance is not loaded, so no handler is running.
   run: { mayMove: always, carry: () => AGAIN },
   task: { mayMove: ({ task }) => task?.isHeld !== true, carry: carryTask },
   event: { mayMove: never, carry: carryEvent },
-  // Already carried over with the step's place (`remap.ts`).
+  // `remap.ts` has carried it over.
   gate: {
     mayMove: never,
     carry: ({ target: { run, node } }) => on(run.execution.o[node.index] as StepRecord),
@@ -142,8 +137,9 @@ function movedCleanUps(input: CarryOverCase, clash: string | undefined): Migrati
   for (const { l, e } of j?.r ?? []) {
     const [before, after] = [source.hooks?.[l], target.hooks?.[l]];
     if (before === undefined) continue;
-    const gone = Object.keys(e.o).length > 0 ? 'they are at work and not in the target' : undefined;
-    const why = after === undefined ? gone : clashOf(e, before, after);
+    const missing =
+      Object.keys(e.o).length > 0 ? 'they are at work and not in the target' : undefined;
+    const why = after === undefined ? missing : clashOf(e, before, after);
     if (why !== undefined) findings.push(migrationFinding('WAIT_MOVED', `hooks ${l}: ${why}`));
   }
   return findings;
@@ -180,7 +176,7 @@ function continueInTarget(input: CarryOverCase): CarryOverResult {
   return { execution: isOpen ? continueAfterEnd(execution, target) : execution, withdrawn };
 }
 
-/** The record of the same try. A rate limit does not apply again if the try was dispatched. */
+/** The record of the same try. A dispatched try does not need the rate limit again. */
 function restarted(record: StepRecord, { source, target }: Pick<Wait<Leaf>, 'source' | 'target'>) {
   const { b, a, x, u } = record;
   const isPast = record.p === 'run' || record.p === 'task';
@@ -196,7 +192,7 @@ function rateLimitOf(node: Leaf): string | null {
   return node.type === 'step' ? node.rateLimitKey : null;
 }
 
-/** Begins the tree again in the target, without what is done. Refused where work would be lost. */
+/** Starts again in the target and skips completed blocks. Refused if work would be lost. */
 function restartInTarget(input: CarryOverCase, clash: string): CarryOverResult {
   const { source, target, snapshot, env, ended } = input;
   const before = new Evaluation(source, snapshot, env);
@@ -240,7 +236,6 @@ function findingAt(run: Evaluation, node: PlanNode, code: FindingCode, summary: 
   return migrationFinding(code, summary, { block_id: node.id, path: run.pathOf(node) });
 }
 
-/** Unix ms at which the step was reached. */
 function startedAt({ record, source }: Wait): number {
   return (source.run.execution.t ?? source.run.env.now) + record.b;
 }
@@ -250,7 +245,7 @@ function carryDelay(wait: Wait): Outcome {
   const { delay, window } = target.node;
   const isSame = areSame(source.node.delay, delay) && areSame(source.node.window, window);
   if (isSame) return on(record);
-  // The window is checked when the delay is over, and before every further try.
+  // The window is checked after the delay, and before every further try.
   if (delay === undefined || record.a > 0) return AGAIN;
   return on({ ...record, w: targetOf(target.run, delay, startedAt(wait)) });
 }
@@ -259,7 +254,7 @@ function carryLimited({ record, source, target }: Wait): Outcome {
   return source.node.rateLimitKey === target.node.rateLimitKey ? on(record) : AGAIN;
 }
 
-/** The back-off of the target, counted from the failure of the try before. */
+/** The back-off of the target, from the failure of the previous try. */
 function carryBackoff({ record, source, target }: Wait): Outcome {
   const [old, next] = [source, target].map(({ node: { retry } }) =>
     retry === undefined ? redispatchMs(record.a - 1) : backoffMs(retry, record.a - 1),
@@ -283,7 +278,7 @@ function durationOf(side: Side): Parsed<number> {
   return params.ok ? sleepDuration(params.value) : params;
 }
 
-/** The time limit of the target, counted from the same moment. */
+/** The time limit of the target, from the same start. */
 function withTimeLimit(
   record: StepRecord,
   { timeoutMs: old }: StepNode,
@@ -297,7 +292,7 @@ function withTimeLimit(
   return { ...rest, d: since + next };
 }
 
-/** A step that waits for another event in the target begins again, and takes kept signals. */
+/** A step that waits for another event in the target begins again, and receives kept signals. */
 function carryEvent(wait: Wait): Outcome {
   const { record, target } = wait;
   const params = paramsOf(target);
@@ -327,7 +322,7 @@ function carryTask(wait: Wait): Outcome {
   return on(withTimeLimit(record, source.node, target.node, startedAt(wait)));
 }
 
-/** A child that is not created yet is created as the target defines. */
+/** A child that does not exist yet is created as the target defines. */
 function carryChild({ record, source, target }: Wait<SubSequenceNode>): Outcome {
   if (record.c === undefined) return on(record);
   const [old, next] = [inputOf(source), inputOf(target)];
@@ -360,7 +355,7 @@ function paramsOf({ run, node }: Side): Parsed<JsonValue> {
   return { ok: false, message: `the params of step ${node.id} do not render: ${wrong}` };
 }
 
-/** The compiled times have their members in a fixed order. */
+/** Compiled times have a fixed order of members. */
 function areSame(a: object | undefined, b: object | undefined): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }

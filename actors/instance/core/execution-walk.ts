@@ -1,4 +1,4 @@
-/** The base of walks that derive something from an execution as it is stored. */
+/** Base class of walks over a stored execution. */
 
 import type { Execution, ForEachRecord } from '../../../schema/execution.js';
 import { isDone } from '../../../src/core/owed.js';
@@ -8,7 +8,7 @@ import type { NodePlace, Plan, PlannedExecution } from '../../../src/core/plan-n
 export class ExecutionWalk {
   protected readonly plan: Plan;
   protected readonly execution: Execution;
-  /** The execution with ended blocks still open, for iterations and paths. */
+  /** The execution with ended blocks reopened, to determine iterations and paths. */
   protected readonly before: Execution;
 
   constructor(plan: Plan, execution: Execution) {
@@ -29,9 +29,9 @@ export class ExecutionWalk {
     return pathOf(this.plan, this.before, node);
   }
 
-  /** The lists of the iteration that a loop is in, or of the slots that have an item. */
+  /** The lists of a loop in its current iteration, or of for_each slots that have an item. */
   protected listsInFlight({ lists }: NodePlace, { e, s }: Partial<ForEachRecord>) {
-    // After a complete iteration the next one is new.
+    // The iteration is complete, and the next one starts from the beginning.
     if (e === 1) return [];
     return s === undefined ? lists : lists.filter((_, slot) => (s[slot] ?? -1) >= 0);
   }

@@ -1,4 +1,4 @@
-/** Builds the explanation of an instance from its own state and related records (docs/reference/explain.md). */
+/** Builds the explanation of an instance (docs/reference/explain.md). */
 
 import {
   type ExplanationWarning,
@@ -19,7 +19,7 @@ import { retryText } from './retry-words.js';
 
 export interface ExplanationContext {
   readonly now: UnixMs;
-  /** Newest first: transitions, and tries that were retried. */
+  /** Newest first: transitions, and retried attempts. */
   readonly moves: readonly Move[];
   readonly pollers: readonly Poller[];
   readonly holders: NonNullable<Wait['holders']>;
@@ -28,7 +28,6 @@ export interface ExplanationContext {
     readonly limit_key: string;
     readonly set: NonNullable<Wait['limit']>;
   }[];
-  /** The states of its children, by id. */
   readonly children: ReadonlyMap<string, InstanceState>;
   readonly approvals: readonly { readonly id: string; readonly prompt: string }[];
 }
@@ -42,39 +41,35 @@ interface Move {
 
 export interface Poller {
   readonly handler_name: string;
-  /** '' of a worker that polls for all queues. */
   readonly queue_name: string;
   readonly worker_id: string;
   readonly last_seen_at: string;
 }
 
-export function explain(
-  standing: InstanceStatus,
-  context: ExplanationContext,
-): InstanceExplanation {
-  const { id, sequence_id, state, failure, count } = standing;
-  const waits = standing.waits.map((facts) => {
+export function explain(status: InstanceStatus, context: ExplanationContext): InstanceExplanation {
+  const { id, sequence_id, state, failure, count } = status;
+  const waits = status.waits.map((facts) => {
     const known = { ...facts, ...relatedFacts(facts, context) };
     return { ...known, summary: SUMMARIES[facts.kind](known) };
   });
   const move = context.moves.find(({ to_state }) => to_state === state);
-  const since = failure?.at ?? move?.at ?? standing.created_at;
-  // These apply for as long as the instance has its state.
+  const since = failure?.at ?? move?.at ?? status.created_at;
+  // Waits of the whole instance began when it entered its state.
   for (const wait of waits) if (wait.block_id === null) wait.since ??= since;
   return {
     id,
     sequence_id,
     state,
     since,
-    summary: summaryOf(standing, waits, since),
+    summary: summaryOf(status, waits, since),
     waiting_for: waits,
     waiting_count: count,
     failure,
-    ...(standing.cancelling && { cancelling: standing.cancelling }),
-    ...(standing.parent !== null && { parent_instance_id: standing.parent }),
-    next: nextActions(standing, waits),
-    ...(standing.cut.length > 0 && {
-      warnings: standing.cut.slice(0, WARNINGS_MAX).map(warningOf),
+    ...(status.cancelling && { cancelling: status.cancelling }),
+    ...(status.parent !== null && { parent_instance_id: status.parent }),
+    next: nextActions(status, waits),
+    ...(status.cut.length > 0 && {
+      warnings: status.cut.slice(0, WARNINGS_MAX).map(warningOf),
     }),
   };
 }
@@ -101,8 +96,8 @@ function relatedFacts(facts: WaitFacts, context: ExplanationContext): Partial<Wa
     more.limit = context.limits.find(({ limit_key }) => limit_key === facts.key)?.set ?? null;
   }
   if (kind === 'approval') {
-    const asked = context.approvals.find(({ id }) => id === facts.approval_id);
-    if (asked !== undefined) more.prompt = asked.prompt;
+    const approval = context.approvals.find(({ id }) => id === facts.approval_id);
+    if (approval !== undefined) more.prompt = approval.prompt;
   }
   return more;
 }
@@ -147,13 +142,13 @@ const SUMMARIES: Readonly<Record<Wait['kind'], (wait: WaitFacts) => string>> = {
   worker: ({ worker_id, since, heartbeat_at, ...wait }) =>
     `The worker ${worker_id} has been at ${step(wait, 'step')} since ${since}; its last sign of life came at ` +
     `${heartbeat_at}.${lostClaims(wait)}`,
-  handler: (wait) => `${step(wait)} is at work in the built-in handler ${wait.handler}.`,
+  handler: (wait) => `${step(wait)} is running in the built-in handler ${wait.handler}.`,
   approval: ({ prompt = '', choices = [], since, until, ...wait }) =>
     `${step(wait)} has waited for the answer of a person since ${since}` +
     `${prompt === '' ? '' : ` (${prompt})`}: ${choices.join(', ')}` +
     `${until === null ? '' : `; until ${until}`}.`,
   sleep: (wait) => `${step(wait)} sleeps until ${wait.until}.`,
-  delay: (wait) => `${step(wait)} is put off until ${wait.until} by its delay or send_window.`,
+  delay: (wait) => `${step(wait)} waits until ${wait.until} because of its delay or send_window.`,
   retry: (wait) =>
     `${step(wait)} failed${wait.last_error === undefined ? '' : ` (${wait.last_error})`} and is tried ` +
     `again at ${wait.until}: that is try ${(wait.attempt ?? 0) + 1}` +
@@ -192,7 +187,6 @@ function workersText({ handler, queue, workers }: WaitFacts): string {
   return `no worker polls for ${what}; ${ever}`;
 }
 
-/** How many workers lost their claim on the try before. */
 function lostClaims({ lost_claims: claims = 0 }: Pick<WaitFacts, 'lost_claims'>): string {
   if (claims === 0) return '';
   return ` ${counted(claims, 'worker has', 'workers have')} fallen silent over this try before.`;
@@ -232,7 +226,7 @@ function waitingText(waits: readonly Wait[], count: number): string {
 }
 
 function failedText(failure: Failure | null, since: string): string {
-  if (failure === null) return `It failed at ${since}; its audit tells more.`;
+  if (failure === null) return `It failed at ${since}; see its audit for details.`;
   const { path, attempt, code, message } = failure;
   const where = path === null ? 'It' : `It failed at ${since} because block ${path}`;
   const which = attempt === null || attempt === 0 ? '' : ` at try ${attempt + 1}`;
@@ -240,11 +234,8 @@ function failedText(failure: Failure | null, since: string): string {
   return `${where} ${what}: ${message} (${code}).`;
 }
 
-// ---------------------------------------------------------------- suggested actions
-
-/** The requests that can be made about the instance, by its state and its waits. */
-function nextActions(standing: InstanceStatus, waits: readonly Wait[]): NextAction[] {
-  const { id, state, root, continuity_id, again } = standing;
+function nextActions(status: InstanceStatus, waits: readonly Wait[]): NextAction[] {
+  const { id, state, root, continuity_id, again } = status;
   const at = `/instances/${id}`;
   const owner = waits.find(({ kind }) => kind === 'handoff');
   if (owner !== undefined) {
@@ -258,9 +249,9 @@ function nextActions(standing: InstanceStatus, waits: readonly Wait[]): NextActi
       const retry = { action: 'retry', method: 'POST', path: `${at}/retry` };
       actions.push({ ...retry, ...retryDetails(again) });
     }
-    if (root !== null) actions.push(...resumed(at, root, standing.owed));
+    if (root !== null) actions.push(...resumed(at, root, status.owed));
     if (state === 'failed') {
-      const why = `Takes it off the dead letter queue for good${givenUp(standing.owed)}.`;
+      const why = `Removes it from the dead letter queue permanently${givenUp(status.owed)}.`;
       actions.push(signal(at, 'cancel', why));
     }
     return actions;
@@ -278,7 +269,7 @@ function nextActions(standing: InstanceStatus, waits: readonly Wait[]): NextActi
     distinct.push(signal(at, 'pause', 'Lets nothing new start until it is resumed.'));
   }
   distinct.push(
-    standing.cancelling === undefined
+    status.cancelling === undefined
       ? signal(at, 'cancel', 'Ends it; protected blocks are run first.')
       : stop(at),
   );
@@ -290,7 +281,6 @@ function retryDetails(again: RunsAgain | null): Pick<NextAction, 'why' | 'runs_a
   return { why: retryText(again), runs_again: again };
 }
 
-/** The clean-up that will never run. */
 function givenUp(owed: readonly string[]): string {
   if (owed.length === 0) return '';
   const paths = owed.slice(0, 5).join(', ');
@@ -300,8 +290,8 @@ function givenUp(owed: readonly string[]): string {
 function resumed(at: string, root: string, owed: readonly string[]): NextAction[] {
   const path = `${at}/resume-from/${encodeURIComponent(root)}`;
   const why =
-    `Runs it again from the block ${root}, as if that had never been reached: what was done outside from there on ` +
-    `happens once more, and children are started anew${givenUp(owed)}.`;
+    `Runs it again from the block ${root}, as if the block had never been reached: effects outside ` +
+    `are repeated from there on, and children are started again${givenUp(owed)}.`;
   const dryRun = { from_block_id: root, dry_run: true };
   const inCopy = `Tries it in a copy that runs from the block ${root}, without effects outside.`;
   return [
@@ -322,7 +312,6 @@ function signal(at: string, signal_type: string, why: string): NextAction {
   return post(signal_type, `${at}/signals`, { signal_type }, why);
 }
 
-/** The hard stop, which drops protected work. */
 function stop(at: string): NextAction {
   const why =
     'Ends it at once: the protected work that goes on is dropped, and so is its clean-up.';
@@ -330,7 +319,7 @@ function stop(at: string): NextAction {
   return { action: 'stop', method: 'PATCH', path: `${at}/state`, body, why };
 }
 
-/** Only what `next_fire_at` shows can be started earlier. */
+/** Only scheduled instances have a time that can be advanced. */
 function startNow(at: string, state: InstanceState, why: string): NextAction[] {
   if (state !== 'scheduled') return [];
   const body = { state: 'running' };
@@ -340,16 +329,16 @@ function startNow(at: string, state: InstanceState, why: string): NextAction[] {
 const ACTIONS: Readonly<
   Partial<Record<Wait['kind'], (wait: Wait, at: string, state: InstanceState) => NextAction[]>>
 > = {
-  pause: (_wait, at) => [signal(at, 'resume', 'Lets it go on.')],
-  start: (_wait, at, state) => startNow(at, state, 'Goes on now instead of then.'),
+  pause: (_wait, at) => [signal(at, 'resume', 'Resumes it.')],
+  start: (_wait, at, state) => startNow(at, state, 'Starts now instead of at the scheduled time.'),
   signal: (_wait, at) => [signal(at, 'custom:continue', 'Any signal wakes it.')],
   slot: ({ holders = [] }) =>
     holders.slice(0, 1).map(({ instance_id }) => {
-      const why = 'Says what the instance that holds a slot waits for.';
+      const why = 'Shows why the instance that holds a slot waits.';
       return get('look_at_holder', `/instances/${instance_id}/explain`, why);
     }),
   task: ({ handler, queue }, _at, state) => {
-    // The task is not offered now: the instance is paused, deferred, or without its slot.
+    // The task is not offered: the instance is paused, deferred, or has no slot.
     if (state === 'paused' || state === 'scheduled') return [];
     const path = queue == null ? '/workers/tasks/poll' : '/workers/tasks/poll/queue';
     const worker = { handler_name: handler ?? '', worker_id: 'my-worker' };
@@ -381,7 +370,7 @@ const ACTIONS: Readonly<
   child: ({ child_id }) =>
     child_id === undefined
       ? []
-      : [get('look_at_child', `/instances/${child_id}/explain`, 'Says what the child waits for.')],
+      : [get('look_at_child', `/instances/${child_id}/explain`, 'Shows why the child waits.')],
   rate_limit: ({ key, limit }) => {
     if (limit == null) return [];
     const path = `/rate-limits/${encodeURIComponent(key ?? '')}`;

@@ -1,7 +1,7 @@
 /**
- * Folds failure messages that differ only in numbers, ids or quoted text into one reason, such as `order # refused`.
- * The rule exists in two forms, for messages in memory and for SQL, because instances are selected by reason
- * (docs/operate/statistics.md). Pure.
+ * Folds failure messages that differ only in numbers, ids or quoted text into one reason. The rule
+ * exists for messages in memory and for SQL, where it selects instances
+ * (docs/operate/statistics.md).
  */
 
 const QUOTED = '"[^"]*"|\'[^\']*\'|`[^`]*`';
@@ -9,7 +9,6 @@ const QUOTED_FOLDED = '"…"';
 /** Words with a digit: numbers, times and most ids. ASCII only, so that both forms agree. */
 const WORD = '[A-Za-z0-9_-]';
 const ID_FOLDED = '#';
-
 /** Classes of characters below 128; 0: none of these. */
 const LETTER = 1;
 const DIGIT = 2;
@@ -25,7 +24,7 @@ const KINDS = Uint8Array.from({ length: 128 }, (_, code) => {
 export function foldReason(message: string): string {
   // Regular expressions would take fifty times as long, and one answer folds thousands of messages.
   let folded = '';
-  /** How much of the message is in `folded`. */
+  /** The message up to this index is in `folded`. */
   let done = 0;
   let at = 0;
   while (at < message.length) {

@@ -1,7 +1,4 @@
-/**
- * Parents and children that wait for each other: neither is handed over while the other stays. A preview
- * says so of what is stored, an export of the instance itself.
- */
+/** Findings about parents and children that wait for each other: neither moves alone. */
 
 import type { MigrationFinding } from '../../../schema/continuity.js';
 import type { Execution, StepRecord } from '../../../schema/execution.js';
@@ -13,7 +10,7 @@ interface FamilyMember {
   readonly execution: Pick<Execution, 'o'>;
 }
 
-/** Children that open blocks wait for, each with the index of its block. */
+/** The children that open blocks wait for. */
 export function openChildren({ o }: Pick<Execution, 'o'>): { node: number; child: string }[] {
   return Object.entries(o).flatMap(([node, record]) => {
     const { p, c } = record as Partial<StepRecord>;
@@ -21,7 +18,6 @@ export function openChildren({ o }: Pick<Execution, 'o'>): { node: number; child
   });
 }
 
-/** @param blockOf the id of the block at an index, where it is known */
 export function familyFindings(
   { instance, parent, execution }: FamilyMember,
   blockOf: (node: number) => string | null = () => null,

@@ -1,11 +1,11 @@
-/** What an instance has come to, as migrations and capsules look at it. */
+/** The state of an instance that migrations compare and capsules record. */
 
 import { COMPLETED, type Execution } from '../../../schema/execution.js';
 import type { JsonObject, JsonValue } from '../../../src/base/json.js';
 import type { Plan } from '../../../src/core/plan-nodes.js';
 import { canonicalSha256 } from '../../../src/core/sealing/canonical-json.js';
 
-/** Everything of an instance that callers and its own steps change. */
+/** The parts of an instance that callers and its own steps change. */
 export interface LivePlace {
   readonly data: JsonObject;
   readonly config: JsonObject;
@@ -13,12 +13,12 @@ export interface LivePlace {
   readonly execution: Execution;
 }
 
-/** Two places with the same hash are the same: nothing has happened in between. */
+/** Equal hashes mean that the instance did not change in between. */
 export function placeSha256({ data, config, audit, execution }: LivePlace): string {
   return canonicalSha256({ data, config, audit, execution });
 }
 
-/** The data of a checkpoint of the live state, by the conventional keys. */
+/** The data of a checkpoint made of the live state. */
 export function liveCheckpoint(
   plan: Plan,
   { data, execution }: Pick<LivePlace, 'data' | 'execution'>,

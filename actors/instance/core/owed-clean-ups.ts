@@ -1,7 +1,7 @@
 /**
- * The clean-up that an instance has yet to run: compensations of completed saga steps, finally and catch lists of
- * blocks that have not ended, and hooks. It is derived from the execution by the rules of the kinds
- * (docs/reference/blocks.md). Operations that drop blocks report which of this is dropped with them.
+ * The clean-up that an instance has yet to run: compensations of completed saga steps, finally and
+ * catch lists of blocks that have not ended, and hooks (docs/reference/blocks.md). Operations that
+ * drop blocks report the clean-up that is dropped with them.
  */
 
 import type { HookList } from '../../../schema/blocks.js';
@@ -25,11 +25,11 @@ import { ExecutionWalk } from './execution-walk.js';
 
 interface OwedCleanUp {
   readonly kind: 'compensation' | 'finally' | 'catch' | 'hook';
-  /** The id and path of the block whose clean-up it is; for hooks both are the name of their list. */
+  /** The id and path of the block that owns the clean-up; for hooks, both are the list name. */
   readonly owner: string;
   readonly path: string;
   readonly step?: string;
-  /** Whether it runs in any case; otherwise only if the saga fails or is cut off. */
+  /** False: runs only if the saga fails or is cut off. */
   readonly isDue: boolean;
   readonly leaves: readonly OwedLeaf[];
 }
@@ -37,7 +37,6 @@ interface OwedCleanUp {
 interface OwedLeaf {
   readonly id: string;
   readonly path: string;
-  /** Includes the iteration of the loops around it. */
   readonly key: string;
 }
 
@@ -57,7 +56,7 @@ export function owedPaths(plan: Plan, execution: Execution): readonly string[] {
   return [...new Set(owed.flatMap(({ leaves }) => leaves.map(({ path }) => path)))];
 }
 
-/** The keys of all leaves in clean-up lists of the plan, for blocks outside of loops. */
+/** The keys of all leaves in clean-up lists, outside of loops. */
 function cleanUpLeaves(plan: Plan): ReadonlySet<string> {
   const isCleanUp = ({ parent, branch }: NodePlace): boolean => {
     const above = plan.nodes[parent];
@@ -96,7 +95,7 @@ class Walk extends ExecutionWalk {
   }
 
   #inside(node: PlanNode, record: OpenRecord | undefined): void {
-    // The block ends when the clean-up inside is done.
+    // The block only waits for the clean-up inside.
     if (record?.j !== undefined) this.#all(node);
     else if (node.type === 'saga') this.#saga(node, record as SagaRecord | undefined);
     else if (node.type === 'try_catch') this.#tryCatch(node, record as TryCatchRecord | undefined);
@@ -120,7 +119,7 @@ class Walk extends ExecutionWalk {
       if (i > n || !action.every((index) => this.isDone(index))) continue;
       this.owe('compensation', { ...by, step }, node.lists[2 * i + 1]!);
     }
-    // The running action, or the failed one, which may have clean-up inside.
+    // The running or failed action may have clean-up inside.
     this.list(node.lists[f === undefined ? l : 2 * (n + 1)]);
   }
 
@@ -141,7 +140,7 @@ class Walk extends ExecutionWalk {
     this.list(node.lists[list]);
   }
 
-  /** A catch list that has reached `fail` has done its work. */
+  /** A catch list that has reached `fail` has nothing left to clean up. */
   #catch(by: Omit<OwedCleanUp, 'kind' | 'leaves'>, list: readonly number[]): void {
     const next = list.find((index) => !this.isDone(index));
     const node = this.plan.nodes[next ?? -1];
@@ -164,16 +163,14 @@ function keyOf(iteration: string, id: string): string {
   return `${iteration}/${id}`;
 }
 
-// ---------------------------------------------------------------- migrations
-
-/** In words; more are counted. */
+/** Leaves named in a finding; the rest are counted. */
 const LEAVES_NAMED = 5;
 
 /**
- * Clean-up that would be lost in another version of the sequence: the block or its list is not in the target, has
- * another id there, or is where it is not reached. A saga would then fail like one without anything to compensate.
+ * Clean-up that would be lost in another version of the sequence, because the target lacks the
+ * block or its list, has another id for it, or never reaches it.
  *
- * @param carried the execution in the target; one that begins anew there comes to every block again
+ * @param carried the execution in the target
  */
 export function lostCleanUps(
   source: Plan,
@@ -186,6 +183,7 @@ export function lostCleanUps(
   const kept = new Set(
     owedCleanUps(target, carried).flatMap(({ leaves }) => leaves.map(({ key }) => key)),
   );
+  // An execution that starts again reaches every block of the target.
   if (carried.t === null) for (const key of cleanUpLeaves(target)) kept.add(key);
   return owed.flatMap((cleanUp) => {
     const lost = cleanUp.leaves.filter(({ key }) => !kept.has(key)).map(({ id }) => id);
@@ -198,7 +196,7 @@ function findingOf(cleanUp: OwedCleanUp, lost: readonly string[]): MigrationFind
   const more = lost.length > LEAVES_NAMED ? ` and ${lost.length - LEAVES_NAMED} more` : '';
   const named = lost.slice(0, LEAVES_NAMED).join(', ') + more;
   const about = kind === 'hook' ? {} : { block_id: owner, path };
-  const finding = migrationFinding('CLEANUP_REMOVED', `${WORDS[kind](cleanUp, named)}`, about);
+  const finding = migrationFinding('CLEANUP_REMOVED', WORDS[kind](cleanUp, named), about);
   return { ...finding, code: CLEANUP_REMOVED + owner };
 }
 

@@ -1,4 +1,4 @@
-/** Predicts what a retry runs again, by the rules of `runs-again.ts` and the kinds (docs/reference/explain.md). */
+/** Predicts what a retry runs again (docs/reference/explain.md). Mirrors `runs-again.ts`. */
 
 import {
   CANCELLED,
@@ -33,15 +33,15 @@ import { type RunsAgainFacts, summaryOf } from './retry-words.js';
 
 type Kind = RunsAgainFacts['kind'];
 
-/** What blocks run as at this point of the walk, and whether a failure here is caught or loses a race. */
+/** The kind of blocks here, and whether a failure is caught or only loses a race. */
 interface Place {
   readonly kind: Kind;
   readonly isCaught: boolean;
-  /** Only children with clean-up left continue. */
+  /** Only blocks that owe clean-up run. */
   readonly isCleanUp?: boolean;
 }
 
-/** Whether the next step of the instance is a retry, also when it was paused while it was failed. */
+/** Whether the instance continues with a retry, also when it was paused after its failure. */
 export function isRetried({ state, execution }: Snapshot): boolean {
   return state === 'failed' || (state === 'paused' && execution.f === 1);
 }
@@ -50,7 +50,7 @@ export function runsAgain(plan: Plan, snapshot: Snapshot): RunsAgain {
   return previewOf(plan, snapshot).again;
 }
 
-/** Whether the parent still takes the result of the child. */
+/** Whether the parent still uses the result of the child. */
 export function standsFor(plan: Plan, snapshot: Snapshot, child: string): ParentStands {
   const isOpen = Object.values(snapshot.execution.o).some(
     (record) => (record as Partial<StepRecord>).c === child,
@@ -60,7 +60,7 @@ export function standsFor(plan: Plan, snapshot: Snapshot, child: string): Parent
   return previewOf(plan, snapshot).children.has(child) ? 'takes' : 'ended';
 }
 
-/** Also the children that are retried, or whose results are taken. */
+/** The preview, and the children that are retried or have their results used. */
 function previewOf(plan: Plan, { execution, runtime }: Snapshot) {
   const { j, a, e, s = 0 } = execution;
   const hooks = j?.f;
@@ -73,7 +73,7 @@ function previewOf(plan: Plan, { execution, runtime }: Snapshot) {
     return preview.result(ends);
   }
   const preview = new Preview(plan, execution, runtime.dry_run === true);
-  // Its failed hooks were lost in a handover.
+  // A handover has dropped the failed hooks.
   if (e === CANCELLED) return preview.result('cancelled');
   if (a !== undefined) {
     preview.owed();
@@ -90,7 +90,7 @@ class Preview extends ExecutionWalk {
   readonly #blocks: RunsAgainFacts[] = [];
   #count = 0;
   readonly #children = new Set<string>();
-  /** The ranges of nodes that are reset, from first index to end. */
+  /** First index to end of the ranges of nodes that are reset. */
   readonly #forgotten = new Map<number, number>();
   /** After the clean-up the instance fails for its original reason. */
   #fails = false;
@@ -100,9 +100,9 @@ class Preview extends ExecutionWalk {
     this.#isDryRun = isDryRun;
   }
 
-  result(asked?: RunsAgain['ends']): { again: RunsAgain; children: ReadonlySet<string> } {
+  result(fixed?: RunsAgain['ends']): { again: RunsAgain; children: ReadonlySet<string> } {
     const { paths, count } = this.#stays();
-    const ends = asked ?? (this.#fails ? 'failed' : undefined);
+    const ends = fixed ?? (this.#fails ? 'failed' : undefined);
     const again: RunsAgain = {
       blocks: this.#blocks.map((block) => ({ ...block, summary: summaryOf(block) })),
       blocks_count: this.#count,
@@ -114,7 +114,7 @@ class Preview extends ExecutionWalk {
     return { again, children: this.#children };
   }
 
-  /** A list that continues: its first block that is not done, and later ones that had begun. */
+  /** Continues a list: its first open block, and later ones that have begun. */
   list(list: readonly number[], place: Place): void {
     let isFirst = true;
     for (const index of list) {
@@ -144,7 +144,7 @@ class Preview extends ExecutionWalk {
     }
   }
 
-  /** Whether the block, or one around it, fails after the clean-up and nothing handles that. */
+  /** Whether the block or one around it fails after the clean-up, and no block handles it. */
   #failsThen({ index }: NodePlace): boolean {
     let hasFailed = false;
     for (let at = index; at >= 0; ) {
@@ -164,7 +164,6 @@ class Preview extends ExecutionWalk {
       this.#leaf(node, place);
       return;
     }
-    // Only clean-up runs here.
     if (place.isCleanUp === true && !owesWithin(this.run, node)) return;
     const before = this.#count;
     const kept = this.#keptOf(node);
@@ -212,7 +211,7 @@ class Preview extends ExecutionWalk {
     });
   }
 
-  /** Follows `resumed` of the kind. */
+  /** Mirrors `resumed` of the kind. */
   #tryCatch(node: PlanNode, { p, f, m, z }: TryCatchRecord, place: Place): void {
     const inFinally: Place = {
       kind: place.kind === 'compensation' ? place.kind : 'finally',
@@ -234,7 +233,7 @@ class Preview extends ExecutionWalk {
       return;
     }
     if (f === COMPLETED || (f === FAILED && z === 1)) {
-      // The block then ends as its earlier lists had decided.
+      // The block ends with the outcome of its earlier lists.
       if (f === FAILED && !place.isCaught) this.#fails = true;
       this.list(node.lists[FINALLY_LIST]!, inFinally);
       return;
@@ -268,7 +267,7 @@ class Preview extends ExecutionWalk {
     this.#put(node, 'saga', actions.length > 0 ? actions : inLists((at) => at % 2 === 1));
   }
 
-  /** The clean-up inside the failed action; nothing else of it runs. */
+  /** Runs only the clean-up inside the failed action. */
   #cleanUps(list: readonly number[], place: Place): boolean {
     const failed = list.find((index) => !this.isDone(index));
     const node = failed === undefined ? undefined : this.plan.nodes[failed]!;
@@ -277,7 +276,7 @@ class Preview extends ExecutionWalk {
     return true;
   }
 
-  /** The compensations that are left, up to step `n`. Returns whether there are any. */
+  /** Runs open compensations up to step `n`. Returns whether there are any. */
   #compensations({ steps, lists }: PlanNode & { readonly type: 'saga' }, n: number): boolean {
     let isOwed = false;
     for (let step = Math.min(n, steps.length - 1); step >= 0; step -= 1) {
@@ -316,7 +315,7 @@ class Preview extends ExecutionWalk {
     });
   }
 
-  /** The paths of blocks inside with effects that have completed, or ran in earlier iterations. */
+  /** The paths of inner blocks with effects that completed, now or in an earlier iteration. */
   #repeatsOf({ index, end }: NodePlace): string[] {
     if (this.#isDryRun) return [];
     const found = new Set<string>();

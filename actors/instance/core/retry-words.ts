@@ -1,16 +1,13 @@
-/** The texts about what a retry runs again, shared by all places that show them. */
+/** Texts that describe what a retry repeats. */
 
 import type { RunsAgain, RunsAgainBlock, RunsAgainParent } from '../../../schema/explanation.js';
 import { type InstanceState, isEnded } from '../../../schema/states.js';
 
 export type RunsAgainFacts = Omit<RunsAgainBlock, 'summary'>;
-
-/** The block with the state of its child; absent: failed. */
+/** Without a `child_state`, the child has failed. */
 type Known = RunsAgainFacts & { readonly child_state?: InstanceState | undefined };
 
-type Summary = (block: Known) => string;
-
-const SUMMARIES: Readonly<Record<RunsAgainFacts['kind'], Summary>> = {
+const SUMMARIES: Readonly<Record<RunsAgainFacts['kind'], (block: Known) => string>> = {
   step: ({ path }) => `Step ${path} runs again.`,
   block: ({ path }) => `Block ${path} goes on.`,
   compensation: ({ path }) => `Compensation ${path} runs again.`,
@@ -27,16 +24,16 @@ const SUMMARIES: Readonly<Record<RunsAgainFacts['kind'], Summary>> = {
         : `Block ${path} starts a child.`;
     }
     if (child_state === 'completed') {
-      return `Child ${child_id} of block ${path} has completed by itself, and its result is taken.`;
+      return `Child ${child_id} of block ${path} has completed, and its result is used.`;
     }
     if (!isEnded(child_state)) {
       return `Block ${path} waits for its child ${child_id}, which is ${child_state}.`;
     }
     if (child_state === 'cancelled') {
-      return `Child ${child_id} of block ${path} was cancelled, and what it had to clean up was given up.`;
+      return `Child ${child_id} of block ${path} was cancelled, and its remaining clean-up was given up.`;
     }
     if (cleans_up === true && !repeats_effects) {
-      return `Child ${child_id} of block ${path} goes on with what it has left to clean up.`;
+      return `Child ${child_id} of block ${path} continues with its remaining clean-up.`;
     }
     const child = `Child ${child_id} of block ${path} is retried`;
     if (!repeats_effects) return `${child}; what completed in it stays.`;
@@ -51,7 +48,7 @@ export function summaryOf(block: Known): string {
   return SUMMARIES[block.kind](block);
 }
 
-/** Whether the result of the child is no longer taken, because an instance above it has continued. */
+/** Whether the parent no longer uses the result of the child. */
 export function isOrphan(parent: Pick<RunsAgainParent, 'stands'> | undefined): boolean {
   return parent?.stands === 'went_on' || parent?.stands === 'ended';
 }
@@ -61,24 +58,24 @@ export interface ParentFacts extends Omit<RunsAgainParent, 'summary'> {
   readonly state?: InstanceState | undefined;
 }
 
-/** @param leftBy the instance above the parent that has continued without it */
+/** @param leftBy the ancestor that has continued without the parent */
 export function parentText({ id, state, stands }: ParentFacts, leftBy?: string): string {
   if (leftBy !== undefined) {
     return (
-      `Its parent ${id} takes what it comes to in a retry of its own, but the instance ${leftBy} above them ` +
-      'has gone on without both: they run for themselves.'
+      `Its parent ${id} would use its result in a retry, but instance ${leftBy} above them ` +
+      'has continued without both: they run on their own.'
     );
   }
   switch (stands) {
     case 'waits':
-      return `Its parent ${id} waits for it, and takes what it comes to.`;
+      return `Its parent ${id} waits for it and uses its result.`;
     case 'takes':
-      return `Its parent ${id} has failed, too, and takes what it comes to in a retry of its own.`;
+      return `Its parent ${id} has failed, too, and uses its result when it is retried.`;
     case 'went_on':
-      return `Its parent ${id} has gone on without it and is ${state}: it runs for itself, and nobody takes what it comes to.`;
+      return `Its parent ${id} has continued without it and is ${state}: it runs on its own, and its result is not used.`;
     case 'ended': {
-      const how = state === undefined ? 'is not there any more' : `is ${state}, without it`;
-      return `Its parent ${id} ${how}: it runs for itself, and nobody takes what it comes to.`;
+      const how = state === undefined ? 'no longer exists' : `is ${state} without it`;
+      return `Its parent ${id} ${how}: it runs on its own, and its result is not used.`;
     }
   }
 }
@@ -98,8 +95,8 @@ export function retryText(again: RunsAgain): string {
 }
 
 const END_TEXTS: Readonly<Record<NonNullable<RunsAgain['ends']>, string>> = {
-  cancelled: 'Then it is cancelled, as it was to be.',
-  failed: 'Then it fails for the reason that it had; only a retry after that runs more.',
+  cancelled: 'Then it is cancelled, as requested.',
+  failed: 'Then it fails for its original reason; only another retry runs more.',
 };
 
 const LISTED_MAX = 5;

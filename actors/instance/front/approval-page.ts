@@ -1,7 +1,4 @@
-/**
- * The pages for answering by a link: the question with a button for each choice, and the outcome. They are
- * self-contained, and all foreign text is escaped.
- */
+/** The HTML pages of approval links. They load nothing, and all foreign text is escaped. */
 
 import { createHash } from 'node:crypto';
 import { COMMENT_LENGTH_MAX } from '../../../schema/approval.js';
@@ -22,7 +19,6 @@ textarea { display: block; width: 100%; box-sizing: border-box; margin: .3em 0 1
 button { font: inherit; padding: .4em 1.2em; margin: 0 .6em .6em 0; }
 .until { color: #555; }`;
 
-/** The page loads nothing, cannot be framed, and sends its form only to its own origin. */
 const POLICY = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
@@ -31,7 +27,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The address is a credential: it is hidden from caches, other sites and search engines. */
+/** The URL is a credential, so it is hidden from caches, other sites and search engines. */
 const HEADERS = [
   ['cache-control', 'no-store'],
   ['x-content-type-options', 'nosniff'],
@@ -40,7 +36,7 @@ const HEADERS = [
   ['content-security-policy', POLICY],
 ] as const;
 
-/** The form posts to the page's own address, with its query. */
+/** The form posts to its own URL, including the query. */
 export function formPage({ prompt, choices, allowComment, deadline }: Question): HttpReply {
   const comment = allowComment
     ? `<label>Comment<textarea name="comment" rows="3" maxlength="${COMMENT_LENGTH_MAX}"></textarea></label>\n`

@@ -1,6 +1,6 @@
 /**
- * Approvals: the list, answers, and links for answering without an API key. The instance decides whether an answer is
- * accepted; a closed approval is answered from its row.
+ * Approvals: the list, answers, and links for answering without an API key. The instance accepts or
+ * refuses an answer; requests about a closed approval are answered from its row.
  */
 
 import {
@@ -41,33 +41,30 @@ import { formPage, notePage } from './approval-page.js';
 import { SEQUENCE_NAME } from './instance-reads.js';
 
 type Client = Pick<Shards<typeof instanceOperations>, 'ask' | 'shardOf'>;
-
-// ---------------------------------------------------------------- answers
-
 type Answer = AnswerApproval & { readonly by: string };
 
-/** @throws EngineError 400, 404, or 409 when it was closed by anything but this very answer */
+/** @throws EngineError 400, 404, or 409 unless the approval was closed by this very answer */
 async function answer(
   client: Client,
   deps: FrontDeps,
   id: string,
   tenant: string,
-  given: Answer,
+  submitted: Answer,
 ): Promise<string> {
   const row = await approvalOf(deps, id, tenant);
-  if (row.outcome !== null) return settled(row, given);
+  if (row.outcome !== null) return settled(row, submitted);
   const { instance_id: instance } = row;
-  const { value, comment = null, answer_id: answerId = null, by } = given;
+  const { value, comment = null, answer_id: answerId = null, by } = submitted;
   const body = { approval: id, given: { value, comment, answerId, by } };
   try {
     const shard = client.shardOf(instance);
     return (await client.ask(shard, 'instances.answer', tenant, instance, body)).body;
   } catch (error) {
     if (!(error instanceof EngineError) || error.status !== 409) throw error;
-    // Another answer was first, perhaps the same one, when the response to its first request was lost.
+    // Another answer was first; it is the same one if the response to this client was lost.
     const now = await approvalOf(deps, id, tenant);
     if (now.outcome === null) throw error;
-    return settled(now, given);
+    return settled(now, submitted);
   }
 }
 
@@ -78,14 +75,14 @@ interface StoredAnswer {
   readonly answer_id: string | null;
 }
 
-/** The accepted answer of a closed gate, if it is this very answer. @throws EngineError 409 */
-function settled(row: KnownApproval, given: Answer): string {
+/** The answer of a closed approval. @throws EngineError 409 unless it is the same answer */
+function settled(row: KnownApproval, submitted: Answer): string {
   const taken = row.answer === null ? null : (JSON.parse(row.answer) as StoredAnswer | null);
   const isSame =
     taken !== null &&
-    given.answer_id != null &&
-    taken.answer_id === given.answer_id &&
-    taken.value === given.value;
+    submitted.answer_id != null &&
+    taken.answer_id === submitted.answer_id &&
+    taken.value === submitted.value;
   if (!isSame) throw conflict(`approval ${row.id} ${closedText(row)}`);
   const reply: ApprovalAnswered = {
     id: row.id,
@@ -111,8 +108,6 @@ function closedText({ outcome, closed_at }: KnownApproval): string {
   return `${ENDS[outcome ?? ''] ?? 'is closed'} (${closed_at})`;
 }
 
-// ---------------------------------------------------------------- links
-
 function keysOf({ keyring }: FrontDeps): Keyring['links'] {
   if (keyring === undefined) {
     throw unavailable('ENG_NO_KEYS', 'the server has no encryption key (ENGINE_ENCRYPTION_KEY)');
@@ -121,7 +116,7 @@ function keysOf({ keyring }: FrontDeps): Keyring['links'] {
 }
 
 interface LinkPlace extends Pick<FrontSettings, 'publicUrl'> {
-  /** Links name their tenant: a proxy in front of several engines routes by it. */
+  /** A proxy in front of several engines routes links by their tenant. */
   readonly mustNameTenant: boolean;
 }
 
@@ -140,8 +135,8 @@ function link({ publicUrl, mustNameTenant }: LinkPlace): Operation<'approvals.li
     const token = approvalToken({ approval: id, expiresAt, value, recipient }, keys);
     const host = call.header('host');
     const origin = publicUrl ?? (host === undefined ? '' : `http://${host}`);
-    const whose = mustNameTenant ? `?tenant_id=${encodeURIComponent(row.tenant_id)}` : '';
-    const url = `${origin.replace(/\/$/, '')}/api/v1/approvals/by-link/${token}${whose}`;
+    const suffix = mustNameTenant ? `?tenant_id=${encodeURIComponent(row.tenant_id)}` : '';
+    const url = `${origin.replace(/\/$/, '')}/api/v1/approvals/by-link/${token}${suffix}`;
     return { status: 201, body: JSON.stringify({ url, expires_at: isoTime(expiresAt) }) };
   };
 }
@@ -153,7 +148,7 @@ function gateOf({ gate }: KnownApproval) {
   };
 }
 
-/** @throws EngineError 404 unless this server has made the link, 410 when it has expired */
+/** @throws EngineError 404 unless this server signed the link, 410 when it has expired */
 function granted(deps: FrontDeps, token: string): ApprovalGrant {
   const grant = verifiedGrant(token, keysOf(deps));
   if (grant === undefined) throw notFound('there is no such link');
@@ -187,13 +182,13 @@ function answerByLink(client: Client): Operation<'approvals.answerByLink'> {
       if (fixed !== null && value !== fixed) throw invalid(`the link answers ${fixed} only`);
       const row = await approvalOf(deps, approval, '');
       await deps.admitTenant(row.tenant_id);
-      const given = { value, comment: call.body.comment ?? null, by: recipient ?? 'link' };
-      await answer(client, deps, approval, '', given);
+      const submitted = { value, comment: call.body.comment ?? null, by: recipient ?? 'link' };
+      await answer(client, deps, approval, '', submitted);
       return notePage(200, 'Thank you', 'Your answer was taken.');
     });
 }
 
-/** Browsers get a page for errors, too; programs get the usual response. */
+/** Browsers get errors as pages; programs get the usual response. */
 async function shown(call: AnyCall, make: () => Promise<HttpReply>): Promise<HttpReply> {
   try {
     return await make();
@@ -205,7 +200,7 @@ async function shown(call: AnyCall, make: () => Promise<HttpReply>): Promise<Htt
   }
 }
 
-/** Without the error class, which is for programs. */
+/** Removes the error class, which is for programs. */
 function sentence(message: string): string {
   const text = message.slice(message.indexOf(': ') + 2);
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
@@ -230,8 +225,6 @@ export function approvalOperations(client: Client, place: LinkPlace) {
   } satisfies Partial<FrontOperations>;
 }
 
-// ---------------------------------------------------------------- reads
-
 const COLUMNS = columnsBut(APPROVALS, 'iteration', 'outcome', 'closed_at', 'answer');
 type OpenRow = StoredRow<typeof APPROVALS, (typeof COLUMNS)[number]> & {
   readonly sequence_name: string | null;
@@ -244,18 +237,18 @@ const FILTERS = {
   sequence: SEQUENCE_NAME,
 };
 
-/** `offset 0` makes the planner look up one instance by its key for each approval. */
+/** `offset 0` forces a lookup by key for each approval. */
 const INSTANCE =
   '(select tenant_id, sequence_id, fence, metadata from instances ' +
   'where id = a.instance_id offset 0) i';
-/** The condition of the partial indexes. */
+/** As in the partial indexes. */
 const IN_INDEX = 'a.outcome is null';
-/** Approvals of an instance that was handed over, or is being handed over, cannot be answered here. */
+/** Instances in or after a handover have a fence, and accept no answers here. */
 const IS_OPEN = `${IN_INDEX} and i.fence is null and ${IS_PRESENT}`;
 const ORDER = orderBy(APPROVALS, ['waiting_since', 'id'], 'ascending', 'a');
 const CHEAPER = 'name the tenant, or use a smaller offset';
 
-/** `Approval` records, oldest first. Walks `approvals_open_by_tenant` or `approvals_open` in their order. */
+/** `Approval` records, oldest first. Walks `approvals_open_by_tenant` or `approvals_open`. */
 export const approvalList = list({
   columns:
     `${selected(COLUMNS, 'a')}, i.metadata, ` +
@@ -278,13 +271,13 @@ export const approvalList = list({
 });
 
 /** Counts the list on all pages, up to a bound. */
-export function approvalCountQuery(asked: Narrowing<keyof typeof FILTERS>): Query {
+export function approvalCountQuery(filter: Narrowing<keyof typeof FILTERS>): Query {
   const { tenant_id, ...others } = FILTERS;
   const walked = new Conditions();
   walked.add(IN_INDEX);
-  narrow(walked, { tenant_id }, asked);
+  narrow(walked, { tenant_id }, filter);
   const conditions = new Conditions(walked.values);
-  narrow(conditions, others, asked);
+  narrow(conditions, others, filter);
   conditions.add(IS_OPEN);
   return conditions.query(
     'select count(*)::float8 as total from (select 1 from ' +
@@ -296,7 +289,6 @@ export function approvalCountQuery(asked: Narrowing<keyof typeof FILTERS>): Quer
 const KNOWN = columnsBut(APPROVALS, 'iteration', 'sequence_id', 'waiting_since', 'path');
 type KnownApproval = StoredRow<typeof APPROVALS, (typeof KNOWN)[number]>;
 
-/** Open or closed. */
 export const approvalById = lookup<KnownApproval>(
   'reads_approval',
   `select ${selected(KNOWN, 'a')} from approvals a join instances i on i.id = a.instance_id ` +
@@ -308,14 +300,13 @@ function approvalOf({ reads }: FrontDeps, id: string, tenant: string): Promise<K
   return rowOf(reads, approvalById, 'approval', id, tenant);
 }
 
-/** The prompts of the open approvals of an instance. */
 export const promptsOf = lookup<StoredRow<typeof APPROVALS, 'id' | 'prompt'>>(
   'reads_approval_prompts',
   'select id, prompt from approvals where instance_id = $1::uuid and outcome is null ' +
     'order by waiting_since, id limit $2::bigint',
 );
 
-/** The gate is JSON that the engine wrote, so its members are spliced in. */
+/** Splices in the members of the gate, whose JSON the engine wrote. */
 function approvalText({ gate, metadata, ...row }: OpenRow): string {
   return `${JSON.stringify(row).slice(0, -1)},${gate.trim().slice(1, -1)},"metadata":${metadata}}`;
 }

@@ -1,7 +1,7 @@
 /**
- * `GET /instances/{id}/attempts`: the attempts of the steps of an instance by time. They are composed from worker tasks,
- * outputs of steps that ran in the process, and audit entries of those attempts that were retried. Each source is walked
- * in its order, and no further than one page needs (docs/decisions/0016-lists.md).
+ * `GET /instances/{id}/attempts`: attempts of steps by time, merged from worker tasks, outputs of
+ * steps that ran in the process, and audit entries of retried attempts. Each source is walked in
+ * its order, and no further than one page needs (docs/decisions/0016-lists.md).
  */
 
 import {
@@ -57,18 +57,17 @@ function isOfProcess(block: Block): boolean {
   return block.type === 'step' ? isBuiltin(block.handler) : block.type === 'sub_sequence';
 }
 
-/** The others fail permanently, if at all. */
+/** Other handlers never fail, or fail permanently. */
 function mayBeRetried(block: Block): boolean {
   return block.type === 'step' && (block.retry != null || FALLIBLE.has(block.handler));
 }
 
 const FALLIBLE: ReadonlySet<string> = new Set(['http_request', 'fail'] satisfies BuiltinName[]);
 
-/** The definition of an instance distinguishes steps of the process from those of workers. */
 interface KnownSteps {
-  /** Blocks that contain others, and steps of workers: their outputs are no attempts of the process. */
+  /** Blocks that run nothing in the process: containers, and steps of workers. */
   readonly excluded: readonly string[];
-  /** Steps of the process that may have been retried. Without any, no audit is read. */
+  /** Steps of the process that may have been retried. If there are none, no audit is read. */
   readonly retried: readonly string[];
   readonly handlers: ReadonlyMap<string, string>;
   /** Steps in several loops. */
@@ -86,10 +85,9 @@ export interface AttemptRow extends Omit<StepAttempt, 'task_id' | 'error' | Payl
   readonly created_at: string;
 }
 
-/** A page has a cursor, so it ends early: outputs may be large. */
+/** Outputs may be large, and a page can end early because it has a cursor. */
 const PAGE_BYTES = 1024 * 1024;
 
-/** The blocks and the tenant of an instance. */
 export const instanceBlocks = lookup<{
   readonly tenant_id: string;
   readonly definition: string | null;
@@ -113,7 +111,6 @@ const FILTERS = {
   state: { column: 'a.state', type: 'text' },
 } satisfies Filters<string>;
 
-/** `StepAttempt` records. */
 export function attemptList(
   instanceId: string,
   { excluded, retried, handlers, nested }: KnownSteps,
@@ -148,7 +145,7 @@ export function attemptList(
   return {
     query: whole.query(text),
     toText: (row) => attemptText(row, handlers, has),
-    cheaper: 'ask for one block, or for fewer passes of a loop',
+    cheaper: 'ask for one block, or for fewer iterations of a loop',
     bytesMax: PAGE_BYTES,
     cursorAfter: order.cursorAfter,
   };
@@ -187,10 +184,8 @@ function attemptText(
 }
 
 /**
- * The filters by iterations.
- *
  * @param isNested the block is in several loops: the first of its counters is compared
- * @throws EngineError 400 when too many iterations are requested, or of no block
+ * @throws EngineError 400 for too many iterations, or without a block
  */
 function iterationsOf(
   { block_id, iteration, iteration_from: from, iteration_to: to }: AttemptListQuery,
@@ -208,9 +203,6 @@ function iterationsOf(
   return isNested ? { outer_iteration: iterations } : { iteration: iterations };
 }
 
-// ---------------------------------------------------------------- sources
-
-/** Whether an ended task has such an entry in its row. */
 function hasEvent(event: AttemptEvent): string {
   return (
     "(t.state = 'failed' and exists (select 1 from json_array_elements(t.history) h " +
@@ -238,7 +230,6 @@ function tasksOf(instance: string, hasPayloads: boolean): string {
   );
 }
 
-/** Columns of attempts without a worker. */
 function ofProcess(started: string, ended: string): string {
   return (
     `null as handler_name, null as queue_name, null as worker_id, null::timestamptz as queued_at, ` +
@@ -247,7 +238,7 @@ function ofProcess(started: string, ended: string): string {
   );
 }
 
-function outputsOf(instance: string, strangers: string, hasPayloads: boolean): string {
+function outputsOf(instance: string, excluded: string, hasPayloads: boolean): string {
   const isError = "b.output_ref = '__error__'";
   return (
     "select 'process' as source, b.id, b.created_at, b.block_id, b.iteration, b.try as attempt, " +
@@ -257,11 +248,11 @@ function outputsOf(instance: string, strangers: string, hasPayloads: boolean): s
     `case when ${isError} then coalesce(b.output ->> 'message', '') end as message, ` +
     `case when ${isError} then (b.output ->> 'retryable')::boolean end as retryable ` +
     `from block_outputs b where b.instance_id = ${instance} ` +
-    `and (b.output_ref is null or ${isError}) and b.block_id <> all(${strangers})`
+    `and (b.output_ref is null or ${isError}) and b.block_id <> all(${excluded})`
   );
 }
 
-/** Entries of the creating unit are in the row of the instance. The time at which a request was sent is in its receipt. */
+/** Entries of the creating unit are in the row of the instance; receipts have the start times. */
 function retriesOf(instance: string, steps: string): string {
   const units =
     `(select created_at, entries from audit_log where instance_id = ${instance} ` +

@@ -1,7 +1,4 @@
-/**
- * The newest audit entries of one instance. Rows are read by their primary key, backwards, and only the entries within
- * a row are sorted.
- */
+/** The newest audit entries of one instance. Rows are read backwards by their primary key. */
 
 import type { AuditEntry } from '../../../schema/instance.js';
 import { lookup, TRY_LATER } from '../../../src/db/reads/lookup.js';
@@ -16,15 +13,15 @@ export interface AuditRow extends StoredRow<typeof AUDIT_LOG, 'tenant_id' | 'cre
   readonly entry: string;
 }
 
-/** An entry as the instance's actor packs it; absent members may be null. */
+/** Absent members may be null. */
 type StoredAuditEntry = Omit<AuditEntry, 'instance_id' | 'tenant_id' | 'created_at'>;
-
-/** The newest state transitions in a timeline, which has pages of its entries only. */
+/** State transitions in a timeline, which are not paged. */
 const TRANSITIONS_MAX = 1_000;
 
 /**
- * At most `$2` entries of the instance `$1`: those packed into one row per unit, and the oldest ones, which are in the
- * row of the instance. Both are limited before they are joined, so that a long audit is read from its end.
+ * At most `$2` entries of the instance `$1`. The entries of a unit are packed into one row, the
+ * oldest ones into the row of the instance. Both are limited first, so that a long audit is read
+ * from its end.
  */
 function newest(condition: string): string {
   const entries = (from: string, key: string) =>
@@ -41,14 +38,10 @@ function newest(condition: string): string {
 }
 
 const ENTRIES_ORDER = orderOf(
-  [
-    { name: 'seq', type: 'integer', column: 'seq' },
-    { name: 'place', type: 'integer', column: 'place' },
-  ],
+  (['seq', 'place'] as const).map((name) => ({ name, type: 'integer', column: name })),
   'descending',
 );
 
-/** `AuditEntry` records, newest first: no more rows are read than hold them. */
 export function auditList(
   instanceId: string,
   { limit, cursor }: Pick<PageBounds, 'cursor' | 'limit'>,
@@ -63,7 +56,7 @@ export function auditList(
   };
 }
 
-/** `StateTransition` records, the newest ones, oldest first. */
+/** The newest `StateTransition` records, oldest first. */
 export function transitionList(instanceId: string): PageRequest<AuditRow> {
   const transitions = newest("and entry ->> 'event_type' = 'state_transition'");
   const text = `select * from (${transitions}) newest order by seq, place`;
@@ -78,7 +71,7 @@ export function transitionList(instanceId: string): PageRequest<AuditRow> {
   };
 }
 
-/** Newest first: state transitions, and attempts that were retried. */
+/** State transitions and retried attempts, newest first. */
 export const recentMoves = lookup<AuditRow>(
   'reads_recent_moves',
   newest("and entry ->> 'event_type' in ('state_transition', 'step_retried')"),
@@ -88,7 +81,6 @@ export function entryOf(row: AuditRow): StoredAuditEntry {
   return JSON.parse(row.entry) as StoredAuditEntry;
 }
 
-/** `AuditEntry`. */
 export function auditText(instanceId: string, row: AuditRow): string {
   const entry = entryOf(row);
   return JSON.stringify({

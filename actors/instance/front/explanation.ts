@@ -1,6 +1,6 @@
 /**
- * `GET /instances/{id}/explain`: the owner of the instance reports what it waits for, and related rows are read. Each
- * read uses an index and is bounded.
+ * `GET /instances/{id}/explain`: the shard of the instance reports its waits, and related rows are
+ * read. Each read is bounded and uses an index.
  */
 
 import { AHEAD_MAX, HOLDERS_MAX, WAITS_MAX } from '../../../schema/explanation.js';
@@ -17,54 +17,40 @@ import { promptsOf } from './approvals.js';
 import { entryOf, recentMoves } from './audit-reads.js';
 import type { RetryPreviews } from './retry-previews.js';
 
-/** Moves that are read: the state is as old as the newest of them that leads to it. */
+/** The newest of these that leads to the current state gives its age. */
 const MOVES_MAX = 200;
 
 export function instanceExplanation(previews: RetryPreviews): Operation<'instances.explain'> {
   return async (deps, { tenant, params: { id } }) => {
     const own = await previews.standing(tenant, id);
-    const standing = { ...own, again: await previews.whole(tenant, own) };
-    return jsonReply(JSON.stringify(explain(standing, await contextOf(deps, standing))));
+    const status = { ...own, again: await previews.whole(tenant, own) };
+    return jsonReply(JSON.stringify(explain(status, await contextOf(deps, status))));
   };
 }
 
 async function contextOf(
   { reads, now }: FrontDeps,
-  standing: InstanceStatus,
+  status: InstanceStatus,
 ): Promise<ExplanationContext> {
-  const { id, tenant_id: tenant, waits } = standing;
-  /** Nothing is read if there are no waits of the kind. */
+  const { id, tenant_id: tenant, waits } = status;
   const ofWaits = async <Row>(
     kind: WaitFacts['kind'],
-    nameOf: (wait: WaitFacts) => string | undefined,
+    member: 'handler' | 'key' | 'approval_id' | 'child_id',
     read: (names: readonly string[]) => Promise<Row[]>,
   ): Promise<Row[]> => {
-    const names = new Set(waits.filter((wait) => wait.kind === kind).map(nameOf));
+    const names = new Set(waits.filter((wait) => wait.kind === kind).map((wait) => wait[member]));
     return names.size === 0 ? [] : read([...names].filter((name) => name !== undefined));
   };
   const [moves, pollers, slot, limits, approvals, children] = await Promise.all([
     recentMoves.rows(reads, id, MOVES_MAX),
-    ofWaits(
-      'task',
-      ({ handler }) => handler,
-      (names) => pollersOf.rows(reads, tenant, names),
-    ),
-    slotOf(reads, standing),
-    ofWaits(
-      'rate_limit',
-      ({ key }) => rateLimitId(tenant, key ?? ''),
-      (ids) => limitsOf.rows(reads, ids),
-    ),
-    ofWaits(
-      'approval',
-      ({ approval_id }) => approval_id,
-      () => promptsOf.rows(reads, id, WAITS_MAX),
-    ),
-    ofWaits(
-      'child',
-      ({ child_id }) => child_id,
-      (ids) => statesOf.rows(reads, ids),
-    ),
+    ofWaits('task', 'handler', (names) => pollersOf.rows(reads, tenant, names)),
+    slotOf(reads, status),
+    ofWaits('rate_limit', 'key', (keys) => {
+      const ids = keys.map((key) => rateLimitId(tenant, key));
+      return limitsOf.rows(reads, ids);
+    }),
+    ofWaits('approval', 'approval_id', () => promptsOf.rows(reads, id, WAITS_MAX)),
+    ofWaits('child', 'child_id', (ids) => statesOf.rows(reads, ids)),
   ]);
   return {
     now: now(),
@@ -94,9 +80,7 @@ async function slotOf(
   return { holders, ahead: before?.ahead ?? 0 };
 }
 
-// ---------------------------------------------------------------- reads
-
-/** Workers that poll for the handlers. A worker that polls without a tenant may take tasks of every tenant. */
+/** A worker that polls without a tenant can claim tasks of every tenant. */
 const pollersOf = lookup<Poller>(
   'reads_pollers',
   'select w.handler_name, w.queue_name, w.worker_id, w.last_seen_at from workers w ' +
@@ -115,7 +99,6 @@ const statesOf = lookup<{ readonly id: string; readonly state: InstanceState }>(
   'select id, state from instances where id = any($1::uuid[])',
 );
 
-/** How many instances wait for the key before this one, up to a bound. */
 const waitersAhead = lookup<{ readonly ahead: number }>(
   'reads_waiters_ahead',
   'select count(*) as ahead from (select 1 from permit_requests r, permit_requests own ' +

@@ -1,8 +1,7 @@
 /**
- * Lists of instances. Lists of a tenant and of a sequence walk `instances_by_tenant` or `instances_by_sequence` in their
- * order (test/database/explain.test.ts), and so does the list of a name, over its versions; children walk
- * `instances_by_parent`; dead letters walk `dead_letters_by_tenant` and fetch each instance by its key. Filters that no
- * index serves may read much, and have a time limit.
+ * Lists of instances. Each walks an index in its order (test/database/explain.test.ts): that of the
+ * tenant, of the sequence or all versions of its name, or of the parent. Dead letters walk their
+ * own index and fetch each instance by key. Filters without an index have a time limit.
  */
 
 import type { StepPhase } from '../../../schema/execution.js';
@@ -29,7 +28,6 @@ import { foldedSql } from '../core/failure-reason.js';
 import { DEAD_LETTERS, INSTANCES } from '../tables.js';
 import { INSTANCE_COLUMNS, type InstanceWireRow, instanceText } from '../wire-texts.js';
 
-/** An instance that a change of many may concern. */
 export interface Candidate {
   readonly id: string;
   readonly created_at: string;
@@ -37,7 +35,7 @@ export interface Candidate {
   readonly parent_instance_id: string | null;
 }
 
-/** Compares tenants, so that the index of sequences by tenant and name is used. */
+/** The tenant is compared, too, so that the index by tenant and name is used. */
 export const SEQUENCE_NAME: Filter = {
   column: 'i.sequence_id',
   type: 'text',
@@ -46,7 +44,6 @@ export const SEQUENCE_NAME: Filter = {
     `and s.name = ${name})`,
 };
 
-/** The phases of open steps that stand for each of them (`StepPhase`). */
 const WAITING_PHASES: Readonly<Record<Exclude<OpenWait, 'slot'>, readonly StepPhase[]>> = {
   task: ['task'],
   handler: ['run'],
@@ -59,7 +56,7 @@ const WAITING_PHASES: Readonly<Record<Exclude<OpenWait, 'slot'>, readonly StepPh
   event: ['event'],
 };
 
-/** By the stored open steps; ended instances are not examined. */
+/** Examines the stored open steps of instances that have not ended. */
 const WAITING_FOR: Filter = {
   column: 'i.execution',
   type: 'text',
@@ -70,7 +67,6 @@ const WAITING_FOR: Filter = {
     `'${JSON.stringify(WAITING_PHASES)}'::jsonb -> ${wait}, o.value ->> 'p')) end)`,
 };
 
-/** Of instances with this member in their failure. */
 function failureMember(member: string): Filter {
   return {
     column: 'i.failure',
@@ -82,7 +78,6 @@ function failureMember(member: string): Filter {
 const CREATED = timeFilters(INSTANCES, 'created_at', 'i');
 const UPDATED = timeFilters(INSTANCES, 'updated_at', 'i');
 
-/** For lists of instances, and changes of many. */
 export const FILTERS = {
   ...filtersOf(
     INSTANCES,
@@ -97,7 +92,7 @@ export const FILTERS = {
     holds: (sequence, version) =>
       `exists (select from sequences s where s.id = ${sequence} and s.version = ${version})`,
   } satisfies Filter,
-  /** The versions of a name (`withVersions`). */
+  /** Set by `withVersions`. */
   sequence_ids: { column: 'i.sequence_id', type: 'uuid' } satisfies Filter,
   ids: { column: 'i.id', type: 'uuid' } satisfies Filter,
   waiting_for: WAITING_FOR,
@@ -119,7 +114,7 @@ export const FILTERS = {
   } satisfies Filter,
 };
 export type InstanceFilter = Narrowing<keyof typeof FILTERS>;
-/** For changes of many, which may leave out instances that ended permanently. */
+/** Bulk changes may leave out completed and cancelled instances. */
 export type CandidateFilter = InstanceFilter & { readonly is_open?: true | undefined };
 
 const SHOWN = {
@@ -138,10 +133,9 @@ const INSTANCE_WALK = {
   within: ['created_after', 'created_before'],
 } as const;
 
-/** Versions of a name whose instances are merged: planning so many index ranges takes milliseconds. */
+/** Versions of a name that are merged: planning so many index ranges takes milliseconds. */
 const VERSIONS_MERGED_MAX = 50;
-
-/** An empty list would not filter. */
+/** Matches no instance; an empty list would not filter. */
 const NO_SEQUENCE = '00000000-0000-0000-0000-000000000000';
 
 const OF_NAME = {
@@ -152,8 +146,8 @@ const OF_NAME = {
 } satisfies Filters<string>;
 
 /**
- * Replaces a sequence's name by the ids of its versions, so that no instance of another sequence is read. The name stays
- * if it has more versions than are merged, if another filter is more selective, or without a tenant.
+ * Replaces a sequence name by the ids of its versions, so that no instance of another sequence is
+ * read. The name stays without a tenant, with a more selective filter, or with too many versions.
  */
 export async function withVersions<F extends InstanceFilter>(
   reads: Pick<Reader, 'rowsOf'>,
@@ -175,7 +169,6 @@ export async function withVersions<F extends InstanceFilter>(
   return { ...filter, ...named, sequence_ids: versions };
 }
 
-/** `TaskInstance` records, newest first. */
 export const instanceList = list({
   ...SHOWN,
   from: 'instances i',
@@ -187,7 +180,6 @@ export const instanceList = list({
 const { state: _, ...FILTERS_OF_FAILED } = FILTERS;
 const FAILED_CREATED = timeFilters(DEAD_LETTERS, 'created_at', 'd');
 
-/** Failed instances, from their rows in `dead_letters`. */
 export const deadLetterList = list({
   ...SHOWN,
   columns: `${SHOWN.columns}, d.instance_id`,
@@ -204,7 +196,7 @@ export const deadLetterList = list({
     along: ['tenant_id'],
     found: ['ids'],
     within: ['created_after', 'created_before'],
-    // Each by its key, whatever the planner thinks of so many: a list reads no more than it walks.
+    // `offset 0` forces a lookup by key, so that a list reads only the instances that it walks.
     sieve: {
       join: (only) =>
         `left join lateral (select * from instances where id = d.instance_id and ${only} offset 0) i on true`,
@@ -221,7 +213,6 @@ export const deadLetterList = list({
   order: orderBy(DEAD_LETTERS, ['created_at', 'instance_id'], 'descending', 'd'),
 });
 
-/** The instances that one started, oldest first. */
 export const childList = list({
   ...SHOWN,
   from: 'instances i',
@@ -243,7 +234,7 @@ export const instanceById = lookup<InstanceWireRow>(
 
 const CANDIDATES_ORDER = orderBy(INSTANCES, ['created_at', 'id'], 'descending', 'i');
 
-/** Candidates for a change of many, newest first, so that instances created meanwhile are not included. */
+/** Newest first, so that instances created meanwhile are not included. */
 export const candidateList = list({
   columns: 'i.id, i.created_at, i.state, i.parent_instance_id',
   from: 'instances i',
@@ -262,26 +253,25 @@ export const candidateList = list({
   cheaper: 'narrow the filter with a sequence_id and repeat the call',
 });
 
-/** The cursor behind a candidate. */
 export function placeBehind(candidate: Candidate): string {
   return CANDIDATES_ORDER.cursorAfter(candidate);
 }
 
 export interface Candidates {
   readonly found: readonly Candidate[];
-  /** The cursor behind the last row that was read; undefined: there are no more. */
+  /** The cursor after the last row read; undefined: there are no more. */
   readonly next: string | undefined;
 }
 
-/** At most `limit` candidates behind a cursor. There may be more even when fewer are found, since a read is bounded. */
+/** Reads are bounded, so there may be more even when fewer than `limit` are found. */
 export async function candidates(
   reads: Reader,
   filter: CandidateFilter,
   limit: number,
   cursor?: string | null,
 ): Promise<Candidates> {
-  const asked = { ...(await withVersions(reads, filter)), cursor: cursor ?? undefined, limit };
-  const { texts, last, isCut } = await reads.batch<Candidate>(candidateList(asked));
+  const query = { ...(await withVersions(reads, filter)), cursor: cursor ?? undefined, limit };
+  const { texts, last, isCut } = await reads.batch<Candidate>(candidateList(query));
   const found = texts.map((text) => JSON.parse(text) as Candidate);
   const isEnd = !isCut && found.length < limit;
   return { found, next: isEnd || last === undefined ? undefined : placeBehind(last) };

@@ -1,4 +1,4 @@
-/** Lists and reports about instances. An instance of another tenant is not found. */
+/** Lists and reports about instances. */
 
 import { CHECKPOINTS_LISTED_MAX } from '../../../schema/edits.js';
 import { notFound } from '../../../src/base/errors.js';
@@ -34,7 +34,6 @@ import {
 } from './instance-reads.js';
 import { outputList, timeline } from './outputs.js';
 
-/** A page of what the instance in the path has. */
 async function pageOf<Row>(
   deps: FrontDeps,
   call: CallById & { readonly query: Partial<PageBounds> },
@@ -44,23 +43,17 @@ async function pageOf<Row>(
   return pageReply(call, { offset: 0, ...call.query }, page);
 }
 
-/** The reads about instances. */
 export const instanceOperations = {
-  /** Failed ones are found by the rows that stand for them, however many others are newer. */
   'instances.list': async (deps, call) => {
     const query = listQuery(call);
     const { state: states, parent_instance_id } = query;
     const isOfFailed = states?.length === 1 && states[0] === 'failed';
-    // The instances of one parent are few, and have an index of their own.
+    // Dead letters have a table of their own. Children of one parent are few, and have an index.
     const isOfDeadLetters = isOfFailed && parent_instance_id == null;
     const wanted = isOfDeadLetters ? deadLetterList : instanceList;
-    return pageReply(
-      call,
-      query,
-      await deps.reads.page(wanted(await withVersions(deps.reads, query))),
-    );
+    const page = await deps.reads.page(wanted(await withVersions(deps.reads, query)));
+    return pageReply(call, query, page);
   },
-  /** The same query; its states do not matter, since all of these failed. */
   'instances.deadLetters': async (deps, call) => {
     const query = listQuery(call);
     const request = deadLetterList(await withVersions(deps.reads, query));
@@ -90,14 +83,14 @@ export const instanceOperations = {
   },
 } satisfies Partial<FrontOperations>;
 
-/** The id in the path, of an instance that the tenant has. */
+/** @throws EngineError 404 for an instance of another tenant */
 async function ownInstance(deps: FrontDeps, call: CallById): Promise<string> {
   const { id } = call.params;
   await rowOf(deps.reads, instanceTenant, 'instance', id, call.tenant);
   return id;
 }
 
-/** The record as it is committed. Rejects with an EngineError 404 or 503. */
+/** The committed record. @throws EngineError 404 or 503 */
 export async function committedInstance(
   reads: Reads,
   tenant: string,
@@ -106,12 +99,9 @@ export async function committedInstance(
   return jsonReply(instanceText(await rowOf(reads, instanceById, 'instance', id, tenant)));
 }
 
-// ---------------------------------------------------------------- notes
-
 const SIGNAL_COLUMNS = columnsBut(SIGNALS, 'traceparent');
 type SignalRow = StoredRow<typeof SIGNALS, (typeof SIGNAL_COLUMNS)[number]>;
 
-/** `StoredSignal` records, oldest first. */
 export const signalList = list({
   columns: selected(SIGNAL_COLUMNS),
   from: 'signals',
@@ -134,7 +124,6 @@ export const signalList = list({
   cheaper: 'ask for a smaller offset and limit',
 });
 
-/** `Checkpoint` records, newest first, from the end of their primary key. */
 export const checkpointList = list({
   columns: selected(CHECKPOINT_COLUMNS),
   from: 'checkpoints',
@@ -145,8 +134,8 @@ export const checkpointList = list({
 });
 
 /**
- * `StepLogLine` records by their times, oldest first; equal times in the order of arrival. All lines of the instance
- * are sorted: workers set the time of a line, so no index has them in order.
+ * `StepLogLine` records, oldest first; equal times in the order of arrival. Workers set the times,
+ * so no index has this order, and all lines of the instance are sorted.
  */
 export const lineList = list({
   columns: 'l.line, l.ts, l.id, l.place',

@@ -1,4 +1,4 @@
-/** Changes of instances on many shards: each shard is asked, and the results are added up. */
+/** Changes instances on many shards and adds up the results. */
 
 import { valueFor } from '../../../src/base/quota/last-used.js';
 import type { UnixMs } from '../../../src/base/time.js';
@@ -17,10 +17,9 @@ export class ManyInstances {
   }
 
   /**
-   * Resolves with the outcomes once they are durable. Rejects when all shards have answered or failed, so that no
-   * request is in progress any more.
+   * Resolves once the outcomes are durable; rejects once no request is in progress any more.
    *
-   * @param job for which changed instances are marked
+   * @param job the job that changed instances are marked with
    */
   async change(
     tenant: string,
@@ -43,8 +42,8 @@ export class ManyInstances {
   }
 
   /**
-   * Removes those that ended before that time, or with null those whose sequence was deleted; resolves
-   * with how many they were.
+   * Removes instances that ended before the time, or with null instances of deleted sequences.
+   * Resolves with the number of removed instances.
    */
   async purge(ids: readonly string[], before: UnixMs | null): Promise<number> {
     const replies = await this.#each<PurgeReply>(ids, (shard, own) =>
@@ -66,7 +65,7 @@ export class ManyInstances {
   }
 }
 
-/** The results of all; rejects with the first failure, once none is in progress any more. */
+/** Rejects with the first failure, once no work is in progress any more. */
 export async function allOf<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,

@@ -1,7 +1,4 @@
-/**
- * Outputs of the blocks of an instance, oldest first, and the timeline made of them. Pages walk
- * `block_outputs_by_time` in its order (docs/decisions/0016-lists.md).
- */
+/** Block outputs of an instance, oldest first, and its timeline. */
 
 import { filtersOf } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
@@ -16,10 +13,9 @@ import { contextText, type InstanceWireRow, iterationText, outputText } from '..
 import { transitionList } from './audit-reads.js';
 import { instanceById } from './instance-reads.js';
 
-/** Outputs handed to a stream at once: the buffer of a client that does not read. */
+/** Bounds the buffer of a stream with a client that does not read. */
 const STREAM_BATCH_BYTES = 1024 * 1024;
 
-/** All rows, bookkeeping included. */
 const EVERYTHING = {
   columns: selected(OUTPUT_COLUMNS),
   from: 'block_outputs',
@@ -29,7 +25,7 @@ const EVERYTHING = {
   cheaper: 'go on by the cursor of a page, or ask for one block',
 };
 
-/** `BlockOutput` records without notes on unfinished tries (docs/reference/instances.md). */
+/** `BlockOutput` records of finished attempts (docs/reference/instances.md). */
 export const outputList = list({
   ...EVERYTHING,
   always: "(output_ref is null or output_ref not in ('__in_progress__', '__retry__'))",
@@ -39,10 +35,8 @@ export const outputList = list({
 const storedOutputs = list({ ...EVERYTHING, toText: outputText });
 
 /**
- * `BlockOutput` records of all kinds after a row. The units of an instance are committed in order, with ascending
- * times and ids, so a row that becomes visible later is after all that are visible now.
- *
- * @param row undefined: from the first
+ * All `BlockOutput` records after a row, or from the first. Units of an instance commit in order,
+ * with ascending times and ids, so that new rows always follow the visible ones.
  */
 export function outputsAfter(
   instance_id: string,
@@ -52,12 +46,9 @@ export function outputsAfter(
   return storedOutputs({ instance_id, cursor, max_bytes: STREAM_BATCH_BYTES });
 }
 
-// ---------------------------------------------------------------- the timeline
-
 const entriesWith = (output: (row: ListedOutput) => string) =>
   list({ ...EVERYTHING, toText: (row: ListedOutput) => entryText(row, output(row)) });
 
-/** `TimelineEntry` records. */
 export const entryList = entriesWith(({ output }) => `,"output":${output}`);
 const bareEntryList = entriesWith(() => '');
 
@@ -68,8 +59,8 @@ export const timeline: Operation<'instances.timeline'> = async (
   const { offset, limit, include_outputs: hasOutputs } = query;
   const row = await rowOf(reads, instanceById, 'instance', id, tenant);
   // One more than requested shows whether there are more.
-  const asked = { ...query, instance_id: id, limit: limit + 1 };
-  const request = hasOutputs ? entryList(asked) : bareEntryList(asked);
+  const narrowed = { ...query, instance_id: id, limit: limit + 1 };
+  const request = hasOutputs ? entryList(narrowed) : bareEntryList(narrowed);
   const entries = await reads.page({ ...request, rowsMax: limit });
   const transitions = await reads.page(transitionList(id));
   const reply = jsonReply(
@@ -88,7 +79,7 @@ function headText(row: InstanceWireRow, hasContext: boolean): string {
   );
 }
 
-/** A row with a mark of the engine as its reference is not an output of a block. */
+/** A sentinel row has a mark of the engine as its reference, and is not an output. */
 function entryText(row: ListedOutput, output: string): string {
   return (
     `{"block_id":${JSON.stringify(row.block_id)},"attempt":${row.attempt}${iterationText(row)}` +

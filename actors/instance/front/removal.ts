@@ -1,6 +1,6 @@
 /**
- * Removes instances in the background, in small steps: those that ended long ago (docs/retention.md), and those of
- * deleted sequences. Failed instances stay: they may be retried (docs/reference/instances.md).
+ * Removes instances in the background: those that ended long ago (docs/retention.md), and those of
+ * deleted sequences. Failed instances stay, because they may be retried.
  */
 
 import { BackgroundJob } from '../../../src/base/background-job.js';
@@ -10,10 +10,9 @@ import { lookup } from '../../../src/db/reads/lookup.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
 import type { FrontKernel } from '../../../src/http/front-room.js';
 
-/** Instances of one unit: their rows are one statement, behind which others wait. */
+/** Instances of one unit. Their rows are one statement, which delays others. */
 const REMOVED_AT_ONCE = 50;
 
-/** Resolves with how many were removed. */
 async function removeInSteps(
   job: BackgroundJob,
   ids: readonly string[],
@@ -26,28 +25,22 @@ async function removeInSteps(
   return removed;
 }
 
-// ---------------------------------------------------------------- ended instances
-
-/** One page of the walk. */
 export interface EndedPage {
-  /** Instances that ended before the requested time. */
   readonly ids: readonly string[];
   /** The last id of the page; undefined at the end of the table. */
   readonly last: string | undefined;
 }
 
 export interface RetentionDeps extends Pick<FrontKernel, 'clock' | 'log' | 'now'> {
-  /** How long an instance stays after its end. */
   readonly keepMs: number;
   readonly page: (after: string, before: UnixMs, rows: number) => Promise<EndedPage>;
-  /** Resolves with how many were removed; those that changed meanwhile stay. */
+  /** Returns the number removed; instances that changed meanwhile stay. */
   readonly remove: (ids: readonly string[], before: UnixMs) => Promise<number>;
 }
 
 const ENDED_ROWS = 2_000;
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
-/** Walks the table of instances by key. */
 export class Retention extends BackgroundJob {
   readonly #deps: RetentionDeps;
 
@@ -58,11 +51,11 @@ export class Retention extends BackgroundJob {
     this.#deps = deps;
   }
 
-  /** Walks the table once. Resolves with how many instances were removed. */
+  /** Walks the table once. Resolves with the number of removed instances. */
   async sweep(): Promise<number> {
     const { now, keepMs, page, remove, log } = this.#deps;
     const before = now() - keepMs;
-    // Ids made of their time are in its order. The walk skips those created since: they cannot have ended before.
+    // Ids of the engine are ordered by creation. Instances created since `before` are skipped.
     const skipFrom = firstIdAt(before);
     const skipTo = firstIdAt(now());
     let removed = 0;
@@ -77,7 +70,6 @@ export class Retention extends BackgroundJob {
   }
 }
 
-/** $1 the id to continue after, $2 the number of rows, $3 the time before which they ended. */
 const walked = lookup<{
   readonly id: string;
   readonly is_ended: boolean;
@@ -104,8 +96,6 @@ export async function endedPage(
   };
 }
 
-// ---------------------------------------------------------------- deleted sequences
-
 /** An instance of a deleted sequence, or null for a sequence without instances. */
 interface Orphan {
   readonly sequence: string;
@@ -114,27 +104,26 @@ interface Orphan {
 
 export interface SequenceRemovalDeps extends Pick<FrontKernel, 'clock' | 'log'> {
   readonly orphans: (rows: number) => Promise<readonly Orphan[]>;
-  /** Resolves with how many were removed; those with work in progress stay for the next run. */
+  /** Returns the number removed; instances with work in progress stay for the next run. */
   readonly remove: (instances: readonly string[]) => Promise<number>;
-  /** Removes the tombstone of the sequence. */
   readonly forget: (sequence: string) => Promise<unknown>;
 }
 
 const ORPHAN_ROWS = 1_000;
 
-/** Tombstones name deleted sequences until all of their instances are removed, so a run continues the one before. */
+/** A deleted sequence has a tombstone until all of its instances are removed. */
 export class SequenceRemoval extends BackgroundJob {
   readonly #deps: SequenceRemovalDeps;
 
   constructor(deps: SequenceRemovalDeps) {
     const { clock, log } = deps;
-    // A deletion wakes the job; the interval is for instances that had work in progress.
+    // A deletion wakes the job; the interval serves instances that had work in progress.
     const times = { firstAfterMs: 1_000, everyMs: 10_000 };
     super({ clock, log, name: 'sequence removal', ...times, run: () => this.clear() });
     this.#deps = deps;
   }
 
-  /** Continues as long as anything can be removed. Resolves with how many instances were. */
+  /** Repeats until nothing more can be removed. Resolves with the number of removed instances. */
   async clear(): Promise<number> {
     const { orphans, remove, forget, log } = this.#deps;
     let total = 0;
@@ -152,7 +141,6 @@ export class SequenceRemoval extends BackgroundJob {
   }
 }
 
-/** Instances of deleted sequences, `$1` at most. A sequence without instances has one row. */
 export const orphans = lookup<Orphan>(
   'orphans_page',
   'select t.id as sequence, i.id as instance from (' +

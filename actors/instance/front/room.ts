@@ -1,7 +1,4 @@
-/**
- * Instances on the front thread: reads, approvals, and the removal of instances that ended long ago or whose
- * sequence was deleted.
- */
+/** Instances on the front thread: reads, approvals, and removal. */
 
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import type { sequenceOperations } from '../../catalog/room.js';
@@ -15,7 +12,6 @@ import { endedPage, orphans, Retention, SequenceRemoval } from './removal.js';
 import { RetryPreviews } from './retry-previews.js';
 
 type Catalog = Shards<typeof sequenceOperations>;
-
 const DAY_MS = 86_400_000;
 
 export function openInstanceFront(kernel: FrontKernel<Catalog & Shards<typeof ownerOperations>>) {
@@ -36,7 +32,6 @@ export function openInstanceFront(kernel: FrontKernel<Catalog & Shards<typeof ow
     remove: (ids, before) => many.purge(ids, before),
   });
   const room = {
-    // Without a number of days, ended instances are kept for ever.
     parts: [removal, retentionDays === 0 ? undefined : retention],
     operations: {
       ...instanceOperations,
