@@ -1,7 +1,7 @@
 /**
- * A poll over the queues of several shards. It takes ready tasks from one shard after the other, up to its limit; if
- * there are none, it waits at all of them, and the first with tasks ends the wait at the others. Tasks beyond the limit
- * are given back at once.
+ * A poll over the queues of several shards. It takes ready tasks from one shard after the other, up
+ * to its limit. If there are none, it waits at all shards until one has tasks. Tasks beyond the
+ * limit are returned at once.
  */
 
 import { LIMITS } from '../../src/base/limits.js';
@@ -9,12 +9,11 @@ import type { UnixMs } from '../../src/base/time.js';
 import type { FoundTask, TaskClaim } from '../runtime/protocol.js';
 
 export interface CollectingEffects {
-  /** The shard answers by `answered`, once. */
+  /** The shard responds with one call of `answered`. */
   ask(shard: number, handlers: readonly string[], limit: number, until: UnixMs): void;
-  /** Makes the shard answer without waiting any longer. */
+  /** Makes the shard respond without further waiting. */
   end(shard: number): void;
   giveBack(claim: TaskClaim): void;
-  /** No shard has to answer any more. */
   done(): void;
 }
 
@@ -25,9 +24,9 @@ export class CollectingPoll {
   readonly #limit: number;
   readonly #mayWait: boolean;
   #until: UnixMs;
-  /** Shards that have not answered. */
+  /** Shards without a response. */
   readonly #open = new Set<number>();
-  #asked = 0;
+  #next = 0;
   #isWaiting = false;
   #bytes = 0;
 
@@ -56,7 +55,7 @@ export class CollectingPoll {
     if (this.#isWaiting) for (const shard of this.#open) this.#effects.end(shard);
   }
 
-  /** @returns false when no answer is expected from the shard: its tasks are to be given back */
+  /** @returns false for an unexpected response, whose tasks the caller must return */
   answered(shard: number, found: readonly FoundTask[]): boolean {
     if (!this.#open.delete(shard)) return false;
     for (const task of found) this.#take(task);
@@ -64,7 +63,7 @@ export class CollectingPoll {
     if (this.#open.size > 0) {
       if (isFound) this.end();
     } else if (this.#isWaiting) this.#effects.done();
-    else if (this.found.length < this.#limit && this.#asked < this.#shards.length) this.#askNext();
+    else if (this.found.length < this.#limit && this.#next < this.#shards.length) this.#askNext();
     else if (isFound || !this.#mayWait) this.#effects.done();
     else this.#askAll();
     return true;
@@ -81,8 +80,8 @@ export class CollectingPoll {
   }
 
   #askNext(): void {
-    const [shard, handlers] = this.#shards[this.#asked] as readonly [number, readonly string[]];
-    this.#asked += 1;
+    const [shard, handlers] = this.#shards[this.#next] as readonly [number, readonly string[]];
+    this.#next += 1;
     this.#open.add(shard);
     this.#effects.ask(shard, handlers, this.#limit - this.found.length, 0);
   }
@@ -90,7 +89,7 @@ export class CollectingPoll {
   #askAll(): void {
     this.#isWaiting = true;
     for (const [shard] of this.#shards) this.#open.add(shard);
-    // Each may answer at once.
+    // A shard may respond at once.
     for (const [shard, handlers] of this.#shards) {
       this.#effects.ask(shard, handlers, this.#limit, this.#until);
     }

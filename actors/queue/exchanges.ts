@@ -1,7 +1,7 @@
 /**
- * Worker exchanges of one shard. Results go to the instances of their tasks, those on another shard in one message to
- * it, while the poll runs beside them, so that all of it is committed together. The response is sent when every result
- * has its outcome and the poll its tasks.
+ * Worker exchanges of one shard. Results go to the instances of their tasks, in one message per
+ * other shard, while the poll runs, so that all changes share a commit. The response is sent when
+ * every result has its outcome and the poll its tasks.
  *
  *   results ─► instances ─► outcomes ─┐
  *   poll ────► queues ────► tasks ────┴─► response
@@ -28,7 +28,7 @@ type Needed = 'shard' | 'shards' | 'settings' | 'now' | 'internalRequests' | 're
 
 interface ExchangesDeps extends Pick<Kernel, Needed | 'takeHints'> {
   readonly queues: Queues;
-  /** Hands a worker's result to the instance of its task; the reply comes through the request. */
+  /** Sends a result to the instance of its task, which replies to the request. */
   readonly tell: (request: number, tenant: string, worker: string, result: TaskResult) => void;
 }
 
@@ -40,18 +40,17 @@ interface Exchange {
   readonly request: number;
   readonly tenant: string;
   readonly worker: string;
-  /** As JSON texts, in the order of the results. */
+  /** JSON texts, in the order of the results. */
   readonly outcomes: string[];
-  /** An empty poll may wait for tasks. */
   readonly mayWait: boolean;
-  /** A result was refused: the worker needs to know at once, so the poll does not wait. */
+  /** A result was refused. The poll then does not wait, so that the worker is notified at once. */
   isRefused: boolean;
-  /** Unknown outcomes, plus one until the whole request was read. */
+  /** The number of unknown outcomes, plus one until all results are dispatched. */
   open: number;
-  /** By shard: the positions of the results that were sent to it. */
-  readonly away: Map<number, readonly number[]>;
+  /** By shard: the positions of results sent to it. */
+  readonly sent: Map<number, readonly number[]>;
   collecting: CollectingPoll | undefined;
-  isGathered: boolean;
+  isCollected: boolean;
 }
 
 type Settle = (outcome: string, isRefused: boolean) => void;
@@ -62,13 +61,10 @@ interface Parcel {
   readonly results: TaskResult[];
 }
 
-const newParcel = (): Parcel => ({ at: [], results: [] });
-const noHandlers = (): string[] => [];
-
 export class Exchanges implements Room {
   readonly #deps: ExchangesDeps;
   readonly #exchanges = new Map<number, Exchange>();
-  /** The shard that polls ask first rotates; otherwise the tasks of one shard would always win. */
+  /** Rotates the shard that polls ask first, so that no shard is preferred. */
   #firstShard = 0;
 
   readonly messages = {
@@ -84,7 +80,7 @@ export class Exchanges implements Room {
     },
     'polls.end': ({ tenant, worker }) => this.#endPolls(tenant, worker),
     'poll.end': ({ request }) => {
-      // After messages already received.
+      // Messages received before are handled first.
       this.#deps.takeHints();
       this.#deps.queues.endWait(request);
     },
@@ -107,9 +103,9 @@ export class Exchanges implements Room {
       mayWait: (poll?.wait_ms ?? 0) > 0,
       isRefused: false,
       open: results.length + 1,
-      away: new Map(),
+      sent: new Map(),
       collecting: undefined,
-      isGathered: poll == null,
+      isCollected: poll == null,
     };
     this.#exchanges.set(request, exchange);
     const parcels = new Map<number, Parcel>();
@@ -122,13 +118,13 @@ export class Exchanges implements Room {
       const owner = shardOf(routeOf(result.task_id), this.#deps.shards);
       if (owner === this.#deps.shard) this.#apply(tenant, worker, result, settle);
       else {
-        const parcel = valueFor(parcels, owner, newParcel);
+        const parcel = valueFor(parcels, owner, (): Parcel => ({ at: [], results: [] }));
         parcel.at.push(at);
         parcel.results.push(result);
       }
     });
     for (const [shard, { at, results: text }] of parcels) {
-      exchange.away.set(shard, at);
+      exchange.sent.set(shard, at);
       const handed = { request, desk: this.#deps.shard, tenant, worker };
       this.#post(shard, { kind: 'exchange.results', ...handed, results: JSON.stringify(text) });
     }
@@ -138,11 +134,11 @@ export class Exchanges implements Room {
         else this.#post(shard, { kind: 'polls.end', tenant, worker });
       }
     }
-    if (poll != null) this.#gather(exchange, call, poll);
-    this.#known(exchange);
+    if (poll != null) this.#collect(exchange, call, poll);
+    this.#settledOne(exchange);
   }
 
-  /** The worker stops: its polls end with the tasks they have, so that it claims no more. */
+  /** The worker is stopping: its polls end with the tasks they have. */
   #endPolls(tenant: string, worker: string): void {
     for (const exchange of this.#exchanges.values()) {
       if (exchange.tenant === tenant && exchange.worker === worker) exchange.collecting?.end();
@@ -150,22 +146,20 @@ export class Exchanges implements Room {
     this.#deps.queues.endWaitsOf(tenant, worker);
   }
 
-  /** The client has disconnected. Its results count; its polls are ended. */
+  /** The client has disconnected. Its results remain valid. */
   requestAborted(request: number): void {
     this.#exchanges.delete(request);
   }
 
-  /** Requests to the restarted shard have an unknown outcome. */
+  /** Results sent to the restarted shard have an unknown outcome. */
   peerBack(shard: number): void {
     for (const exchange of this.#exchanges.values()) {
-      const at = exchange.away.get(shard) ?? [];
-      exchange.away.delete(shard);
+      const at = exchange.sent.get(shard) ?? [];
+      exchange.sent.delete(shard);
       for (const place of at) this.#settle(exchange, place, refusal(undefined, RESTARTING), true);
       exchange.collecting?.answered(shard, []);
     }
   }
-
-  // ---------------------------------------------------------------- results
 
   #apply(tenant: string, worker: string, result: TaskResult, settle: Settle): void {
     const { internalRequests, tell } = this.#deps;
@@ -175,7 +169,7 @@ export class Exchanges implements Room {
     tell(request, tenant, worker, result);
   }
 
-  /** Results that another shard received: their outcomes go back in one message. */
+  /** Results from another shard; their outcomes are returned in one message. */
   #results({ request, desk, tenant, worker, results: text }: MessageOf<'exchange.results'>): void {
     const results = JSON.parse(text) as TaskResult[];
     const outcomes: string[] = new Array(results.length);
@@ -196,9 +190,9 @@ export class Exchanges implements Room {
 
   #outcomes({ request, shard, outcomes, isRefused }: MessageOf<'exchange.outcomes'>): void {
     const exchange = this.#exchanges.get(request);
-    const at = exchange?.away.get(shard);
+    const at = exchange?.sent.get(shard);
     if (exchange === undefined || at === undefined) return;
-    exchange.away.delete(shard);
+    exchange.sent.delete(shard);
     at.forEach((place, index) => {
       this.#settle(exchange, place, outcomes[index] as string, isRefused);
     });
@@ -207,28 +201,26 @@ export class Exchanges implements Room {
   #settle(exchange: Exchange, at: number, outcome: string, isRefused: boolean): void {
     exchange.outcomes[at] = outcome;
     exchange.isRefused ||= isRefused;
-    this.#known(exchange);
+    this.#settledOne(exchange);
   }
 
-  #known(exchange: Exchange): void {
+  #settledOne(exchange: Exchange): void {
     exchange.open -= 1;
     if (exchange.open > 0) return;
-    if (exchange.isGathered) this.#answer(exchange);
+    if (exchange.isCollected) this.#answer(exchange);
     else if (exchange.isRefused || (exchange.outcomes.length > 0 && !exchange.mayWait)) {
-      // After the hints of the same units, so that the poll finds tasks that the results created.
+      // Scheduled after the hints of the same units, so that the poll finds tasks of these results.
       this.#deps.schedule(() => exchange.collecting?.end());
     }
   }
 
-  // ---------------------------------------------------------------- the poll
-
-  #gather(exchange: Exchange, call: Call<ExchangeTasks>, poll: ExchangePoll): void {
+  #collect(exchange: Exchange, call: Call<ExchangeTasks>, poll: ExchangePoll): void {
     const { request, tenant, maySeeSecrets, body } = call;
     const { worker_id: worker, version } = body;
     const queues = [...new Set(poll.queues ?? [''])];
     const polled = { request, tenant, worker, version: version ?? null, queues, maySeeSecrets };
     const waitMs = poll.wait_ms ?? 0;
-    // Outcomes are always waited for.
+    // A poll without a wait lasts until the outcomes are known.
     const untilMs = exchange.outcomes.length > 0 && waitMs === 0 ? LIMITS.requestTimeoutMs : waitMs;
     const until = untilMs > 0 ? this.#deps.now() + untilMs : 0;
     exchange.collecting = new CollectingPoll(
@@ -241,7 +233,7 @@ export class Exchanges implements Room {
         },
         giveBack: ({ task, epoch }) => this.#deps.queues.unclaim(task, epoch),
         done: () => {
-          exchange.isGathered = true;
+          exchange.isCollected = true;
           if (exchange.open === 0) this.#answer(exchange);
         },
       },
@@ -256,7 +248,7 @@ export class Exchanges implements Room {
     const byShard = new Map<number, string[]>();
     for (const handler of new Set(handlers)) {
       const shard = shardOf(routeOfName(handler), this.#deps.shards);
-      valueFor(byShard, shard, noHandlers).push(handler);
+      valueFor(byShard, shard, () => []).push(handler);
     }
     this.#firstShard += 1;
     const list = [...byShard];
@@ -283,11 +275,9 @@ export class Exchanges implements Room {
   #answered(request: number, shard: number, found: readonly FoundTask[]): void {
     const { collecting } = this.#exchanges.get(request) ?? {};
     if (collecting?.answered(shard, found) === true) return;
-    // The client has disconnected, or the shard has restarted.
+    // The client has disconnected, or the shard was restarted.
     for (const { task, epoch } of found) this.#deps.queues.unclaim(task, epoch);
   }
-
-  // ---------------------------------------------------------------- the answer
 
   #answer({ request, outcomes, collecting }: Exchange): void {
     this.#exchanges.delete(request);
@@ -304,14 +294,12 @@ export class Exchanges implements Room {
   }
 }
 
-/** @param claims to give back if the client has disconnected */
+/** @param claims are returned if the client has disconnected */
 export function replyWith(request: number, body: string, claims: readonly TaskClaim[]): Effect {
-  return claims.length === 0
-    ? { kind: 'reply', request, status: 200, body }
-    : { kind: 'reply', request, status: 200, body, claims };
+  const reply = { kind: 'reply', request, status: 200, body } as const;
+  return claims.length === 0 ? reply : { ...reply, claims };
 }
 
-/** @param answer without a body, or with the members of the outcome */
 function outcomeOf(task: string, answer: InternalAnswer): string {
   if ('error' in answer) return refusal(task, answer.error);
   const more = answer.body === '' ? '}' : `,${answer.body.slice(1)}`;

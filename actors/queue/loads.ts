@@ -10,12 +10,11 @@ export type OpenTaskRow = StoredRow<
   'task_id' | 'instance_id' | 'tenant_id' | 'queue_name' | 'rank' | 'created_at'
 >;
 
-/** The tasks that a poll may get. */
 export interface PollScope {
   readonly handler: string;
   /** '' for all. */
   readonly tenant: string;
-  /** '' for every queue name and none. */
+  /** '' for any queue name or none. */
   readonly queue: string;
 }
 
@@ -26,7 +25,7 @@ export interface TaskPlace {
   readonly id: string;
 }
 
-/** @param condition of the kind of poll; `$2 … $4` is the position of the last task read */
+/** `$2 … $4` is the position of the last task read. */
 function readyTasks(condition: string): string {
   return (
     'select o.task_id, o.instance_id, o.tenant_id, o.queue_name, o.rank, o.created_at ' +
@@ -37,7 +36,7 @@ function readyTasks(condition: string): string {
 }
 
 export const QUEUE_SQL = {
-  // One statement per kind of poll: each has an index with exactly its conditions and order.
+  // Each kind of poll has an index with exactly its conditions and order.
   readyTasks: readyTasks(''),
   readyTasksOfTenant: readyTasks('and o.tenant_id = $6 '),
   readyTasksOfQueue: readyTasks('and o.queue_name = $6 '),
@@ -46,9 +45,7 @@ export const QUEUE_SQL = {
 
 export function queueLoads(queries: Queries) {
   const sql = queries.of(QUEUE_SQL);
-
   return {
-    /** The next waiting tasks after a position, in the order of offers. */
     readyTasks(scope: PollScope, after: TaskPlace, limit: number): Promise<OpenTaskRow[]> {
       const { handler, tenant, queue } = scope;
       const ofAll = queue === '' ? 'readyTasks' : 'readyTasksOfQueue';

@@ -1,4 +1,4 @@
-/** One poll of a worker, from its arrival to its response. Plain data. */
+/** One poll of a worker, from its arrival to its response. */
 
 import type { UnixMs } from '../../src/base/time.js';
 import type { TaskClaim } from '../runtime/protocol.js';
@@ -6,42 +6,39 @@ import type { QueueActor } from './queue.js';
 import type { ReadyTask, Window } from './window.js';
 
 export interface PollRequest {
-  /** The request on the front thread; it ends when the client disconnects. */
   readonly request: number;
-  /** '' serves all tenants. */
+  /** '': all tenants. */
   readonly tenant: string;
   readonly worker: string;
-  /** Of the worker's program. */
   readonly version: string | null;
   readonly handlers: readonly string[];
-  /** '' takes the tasks of every queue name and of none. */
+  /** '': tasks with any queue name or none. */
   readonly queues: readonly string[];
   readonly limit: number;
-  /** Whether the worker gets the secrets that its tasks name. */
+  /** The worker receives the secrets that its tasks name. */
   readonly maySeeSecrets?: true | undefined;
-  /** When an empty poll ends; not in the future: at once. */
+  /** When an empty poll ends. */
   readonly until: UnixMs;
-  /** The shard that sent it; undefined: this one. */
+  /** The shard that sent the poll; undefined: this one. */
   readonly asker?: number | undefined;
-  /** Called once, unless the client disconnects before. */
+  /** Called once, unless the client disconnects first. */
   readonly answer: (claimed: readonly Claimed[]) => void;
 }
 
 export interface Poll {
   readonly requested: PollRequest;
-  /** Earlier than requested when its wait is ended. */
+  /** Earlier than requested if the wait is ended. */
   until: UnixMs;
-  /** Increases in order of arrival, and identifies the poll in its claims. */
+  /** Increases with arrival, and identifies the poll in its claims. */
   number: number;
   /** One for each of its handlers and queue names. */
   places: readonly Place[];
-  /** Releases its slot among the waiting polls; undefined while it does not wait. */
+  /** Releases the slot of a waiting poll; undefined while it does not wait. */
   leave: (() => void) | undefined;
-  /** The client has disconnected: claims are given back. */
+  /** The client has disconnected, so claims are returned. */
   isAborted: boolean;
-  /** Unsettled claims. */
   openClaims: number;
-  /** In the order of their commits, which is arbitrary across shards. */
+  /** In the order of commits, which is arbitrary across shards. */
   claimed: Claimed[];
   bytes: number;
 }
@@ -58,7 +55,7 @@ export interface Claimed {
   readonly record: string;
 }
 
-/** `Queues` sets number and places when it serves the poll. */
+/** `Queues` sets the number and the places when it serves the poll. */
 export function newPoll(requested: PollRequest): Poll {
   return {
     requested,

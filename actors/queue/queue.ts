@@ -1,8 +1,8 @@
 /**
- * The queue of one handler: its waiting long polls and the claims in progress. It owns no rows: `open_tasks` has the
- * open tasks, and the queue reads it through windows, one per kind of poll. A poll picks tasks here; each is claimed
- * only by a unit of its instance. A poll may use several windows, also of other queues of its shard: it takes their
- * first task, waits at all, and leaves all when one serves it.
+ * The queue of one handler: its waiting long polls and the claims in progress. It owns no rows and
+ * reads `open_tasks` through windows, one per kind of poll. A poll picks tasks here; a unit of the
+ * instance claims each of them. A poll may wait at several windows, also of other queues of its
+ * shard.
  *
  *   poll ─► window ─► picked ─claim─► instance ─claimed─► response
  *              ▲                          │
@@ -31,19 +31,18 @@ import {
   withdraw,
 } from './window.js';
 
-/** Effects of a queue; the shard executes them at the end of the turn. */
+/** The shard executes these at the end of the turn. */
 export interface QueueEffects {
   claim(poll: Poll, task: ReadyTask): void;
   unclaim(task: string, epoch: number): void;
-  /** Ends the poll with its claimed tasks. */
   answer(poll: Poll): void;
-  /** Serves the poll again as if it had just arrived: all its picked tasks were gone. */
+  /** Serves the poll again: none of its picked tasks could be claimed. */
   again(poll: Poll): void;
-  /** Reads waiting tasks; `loaded` or `loadFailed` follows. */
+  /** A call of `loaded` or `loadFailed` follows. */
   read(window: Window, read: Read): void;
-  /** Calls `expire` when the poll's time is over. */
+  /** Calls `expire` at the end of the wait. */
   expireLater(poll: Poll): void;
-  /** Marks the window as most recently used, for eviction. */
+  /** The window is now the most recently used one. */
   used(window: Window): void;
 }
 
@@ -52,13 +51,13 @@ export class QueueActor {
   readonly #count: TaskCount;
   readonly #waits: FairSlots;
   readonly #bounds: WindowBounds | undefined;
-  /** Tenant or '' → queue name or '' → the window of such polls. */
+  /** By tenant or '', then by queue name or ''. */
   readonly #windows = new Map<string, Map<string, Window>>();
-  /** Tasks with a claim in progress: neither offered nor added again until it is settled. */
+  /** Tasks with a claim in progress, which are not offered until it is settled. */
   readonly #picked = new Map<string, { readonly task: ReadyTask; readonly poll: Poll }>();
   #parkedCount = 0;
 
-  /** @param count of tasks in memory @param waits slots of waiting polls; both are shared by queues */
+  /** All queues share `count`, the tasks in memory, and `waits`, the slots of waiting polls. */
   constructor(effects: QueueEffects, count: TaskCount, waits: FairSlots, bounds?: WindowBounds) {
     this.#effects = effects;
     this.#count = count;
@@ -66,7 +65,7 @@ export class QueueActor {
     this.#bounds = bounds;
   }
 
-  /** Memory has nothing that the tables do not have. */
+  /** All state can be read from the tables again. */
   get isIdle(): boolean {
     return this.#windows.size === 0 && this.#picked.size === 0;
   }
@@ -75,9 +74,6 @@ export class QueueActor {
     return this.#parkedCount > 0;
   }
 
-  // ---------------------------------------------------------------- polls
-
-  /** The window for polls of this tenant and queue name. */
   place(tenant: string, queue: string): Place {
     const named = valueFor(this.#windows, tenant, () => new Map<string, Window>());
     const make = () => newWindow(tenant, queue, this.#count, this.#bounds);
@@ -86,7 +82,7 @@ export class QueueActor {
     return { queue: this, window };
   }
 
-  /** @param poll for at least one task, with a place here */
+  /** @param poll has a limit of at least one task, and a place in this queue */
   poll(poll: Poll, now: UnixMs): void {
     if (this.#serve(poll)) return;
     const { places } = poll;
@@ -94,7 +90,7 @@ export class QueueActor {
       poll.leave = this.#waits.take([poll.requested.tenant]);
       if (poll.leave === undefined) poll.until = now;
     }
-    // If the table has not been read yet, the response waits for the read in any case.
+    // The response always waits for a read in progress.
     if (poll.until <= now && !isReading(poll)) {
       leave(poll);
       this.#effects.answer(poll);
@@ -107,7 +103,7 @@ export class QueueActor {
     if (poll.until > now) this.#effects.expireLater(poll);
   }
 
-  /** The client has disconnected: forgets a parked poll, and gives claims in progress back. */
+  /** The client has disconnected: forgets a parked poll, and returns claims in progress. */
   abort(poll: Poll): void {
     poll.isAborted = true;
     this.#unpark(poll);
@@ -140,7 +136,7 @@ export class QueueActor {
     }
   }
 
-  /** @param isRead a read has ended, so polls with several places can be decided */
+  /** @param isRead a read has ended, so polls with several places may be served */
   #serveParked(window: Window, isRead = false): void {
     for (const poll of window.parked) {
       if (this.#serve(poll)) this.#unpark(poll);
@@ -148,7 +144,7 @@ export class QueueActor {
     }
   }
 
-  /** Picks tasks for a poll and asks their instances to claim them. */
+  /** Picks tasks and requests their claims. Returns false if there are none. */
   #serve(poll: Poll): boolean {
     const picked: { readonly place: Place; readonly task: ReadyTask }[] = [];
     for (const { queue, window } of poll.places) queue.#readOn(window, poll);
@@ -168,18 +164,16 @@ export class QueueActor {
     return true;
   }
 
-  // ---------------------------------------------------------------- claims
-
   /**
-   * A claim is settled.
+   * Settles a claim.
    *
-   * @param epoch positive: committed; 0: the task is gone; -1: unknown, so it is offered again
-   * @param record the claimed task's wire record as JSON text
+   * @param epoch positive: committed; 0: cannot be claimed; -1: unknown, so it is offered again
+   * @param record the wire record of the claimed task as JSON text
    */
   claimed(number: number, id: string, epoch: number, record: string): void {
     const picked = this.#picked.get(id);
     if (picked?.poll.number !== number) {
-      // The queue was rebuilt meanwhile: no poll waits for this claim.
+      // The queue was recreated meanwhile, so no poll waits for this claim.
       if (epoch > 0) this.#effects.unclaim(id, epoch);
       return;
     }
@@ -191,7 +185,7 @@ export class QueueActor {
     if (poll.openClaims === 0) this.#finish(poll);
   }
 
-  /** The response has a size limit; tasks beyond it are offered again. */
+  /** Tasks beyond the size limit of the response are offered again. */
   #keepOrGiveBack(poll: Poll, claimed: Claimed): void {
     const { task, epoch, record } = claimed;
     const fits = poll.claimed.length === 0 || poll.bytes + record.length <= LIMITS.responseBytesMax;
@@ -217,7 +211,7 @@ export class QueueActor {
     this.#effects.answer(poll);
   }
 
-  /** A shard has restarted: its claims have an unknown outcome, and its last hints may be lost. */
+  /** After a restart of a shard, its claims are unknown and its last hints may be lost. */
   dropClaims(isOfShard: (instance: string) => boolean): void {
     for (const window of this.#allWindows()) {
       reset(window);
@@ -228,9 +222,7 @@ export class QueueActor {
     }
   }
 
-  // ---------------------------------------------------------------- hints
-
-  /** Hint: a task waits. The oldest poll that can take it gets it. */
+  /** Hint: a task waits. It goes to the oldest poll that can take it. */
   ready(task: ReadyTask): void {
     if (this.#picked.has(task.id)) return;
     const windows = this.#windowsWith(task.tenant, task.queue);
@@ -241,28 +233,25 @@ export class QueueActor {
     for (const window of waiting) this.#serveParked(window);
   }
 
-  /** Hint: a task is no longer offered. */
   gone(task: string, tenant: string, queue: string): void {
     for (const window of this.#windowsWith(tenant, queue)) withdraw(window, task);
   }
-
-  // ---------------------------------------------------------------- the table
 
   #readOn(window: Window, poll: Poll): void {
     const read = wantedRead(window, poll);
     if (read !== undefined) this.#effects.read(window, read);
   }
 
-  /** @param tasks in the order of the table; fewer than the read requested only at its end */
+  /** @param tasks fewer than requested only at the end of the table */
   loaded(window: Window, read: Read, tasks: readonly ReadyTask[], now: UnixMs): void {
-    // The window was reset since the read began.
+    // The window was reset meanwhile.
     if (window.read !== read) return;
     endRead(window, tasks, (id) => this.#picked.has(id));
     this.#serveParked(window, true);
     this.#answerDue(window, now);
   }
 
-  /** The table could not be read: polls that may wait stay, and it is read again. */
+  /** Polls that may wait stay, and the table is read again. */
   loadFailed(window: Window, read: Read, now: UnixMs): void {
     if (window.read !== read) return;
     window.read = undefined;
@@ -271,9 +260,7 @@ export class QueueActor {
     this.#serveParked(window);
   }
 
-  // ---------------------------------------------------------------- windows
-
-  /** Forgets a window, which the next poll recreates. Returns false for one with waiting polls. */
+  /** Forgets a window, which the next poll recreates. Returns false if polls are waiting at it. */
   evict(window: Window): boolean {
     if (window.parked.size > 0) return false;
     reset(window);
@@ -283,7 +270,7 @@ export class QueueActor {
     return true;
   }
 
-  /** The windows that include tasks of this tenant and queue name: four at most. */
+  /** The windows that include tasks of this tenant and queue name; at most four. */
   #windowsWith(tenant: string, queue: string): Window[] {
     const windows: Window[] = [];
     for (const named of [this.#windows.get(tenant), this.#windows.get('')]) {
@@ -305,12 +292,11 @@ function leave(poll: Poll): void {
   poll.leave = undefined;
 }
 
-/** Tasks in the table may not be in memory yet. */
 function isReading({ places }: Poll): boolean {
   return places.some(({ window }) => window.read !== undefined);
 }
 
-/** The place with the next task of a poll; undefined when there is none, or an unread one may precede it. */
+/** The place with the next task; undefined if there is none, or an unread task may precede it. */
 function firstPlace(places: readonly Place[]): Place | undefined {
   let found: Place | undefined;
   let first: TaskPlace = LAST_PLACE;

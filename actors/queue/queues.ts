@@ -1,7 +1,7 @@
 /**
- * The queues of one shard, one actor per handler name, and the registry of polling workers. Queues and windows are
- * created by the first poll; a hint for a missing one is dropped, because the queue reads its table when created.
- * Callers choose the names, so memory is bounded: the least recently polled windows are evicted.
+ * The queues of one shard, one per handler name, and the registry of polling workers. The first
+ * poll creates a queue, which reads its table, so hints for missing queues are dropped. Callers
+ * choose the names, so memory is bounded: the least recently polled windows are evicted.
  */
 
 import { routeOf, shardOf } from '../../src/base/ids.js';
@@ -30,32 +30,27 @@ interface QueuesDeps extends ServiceDeps, Pick<Kernel<QueueLoads>, Needed> {
 }
 
 type ClaimAnswer = Extract<PeerMessage, { kind: 'claimed' }>;
-
-/** Workers whose last poll is remembered; rows of others are written again. */
 const WORKERS_REMEMBERED = 10_000;
 const NAMES_MAX = 10_000;
-/** Retry interval after a failed read. */
 const RELOAD_MS = 1_000;
 
 export class Queues implements Room {
   readonly #service: Service;
   readonly #deps: QueuesDeps;
   readonly #queues = new Map<string, QueueActor>();
-  /** Windows and their handlers, least recently polled first. */
+  /** Windows with their handlers, least recently polled first. */
   readonly #windows = new Map<Window, string>();
   readonly #count: TaskCount = { tasks: 0 };
-  /** By request: parked and claiming polls. */
+  /** Parked and claiming polls, by request. */
   readonly #polls = new Map<number, Poll>();
   #pollCount = 0;
   /** Interned names, shared by waiting tasks. */
   readonly #names = new Map<string, string>();
-  /** Slots of waiting polls. */
   readonly #waits = new FairSlots([
     { activeMax: LIMITS.parkedPollsMax },
     { activeMax: LIMITS.parkedPollsPerTenantMax },
   ]);
   #isDraining = false;
-  /** When the registry row of a worker was last written. */
   readonly #seenAt = lastUsed<string, UnixMs>(WORKERS_REMEMBERED);
 
   readonly messages = {
@@ -63,7 +58,7 @@ export class Queues implements Room {
     'task.gone': ({ handler, task, tenant, queue }) =>
       this.#queues.get(handler)?.gone(task, tenant, queue),
     claimed: (message) => {
-      // A failed claim has no record to fill.
+      // A failed claim has no record.
       const secrets = message.epoch > 0 ? message.secrets : undefined;
       if (secrets === undefined) this.#claimed(message, message.record);
       else this.#fill(message, secrets);
@@ -96,7 +91,7 @@ export class Queues implements Room {
     if (this.#isDraining) poll.until = 0;
     this.#polls.set(requested.request, poll);
     this.#begin(poll);
-    this.#letGo();
+    this.#evict();
   }
 
   #begin(poll: Poll): void {
@@ -118,7 +113,7 @@ export class Queues implements Room {
     if (poll !== undefined) queueOf(poll).abort(poll);
   }
 
-  /** Ends the wait: the response is sent as soon as claims are settled. */
+  /** The response is sent as soon as claims are settled. */
   endWait(request: number): void {
     const poll = this.#polls.get(request);
     if (poll === undefined) return;
@@ -126,7 +121,7 @@ export class Queues implements Room {
     queueOf(poll).expire(poll, this.#deps.now());
   }
 
-  /** Ends parked polls, and parks none from now on. */
+  /** Ends parked polls, and parks no more. */
   drain(): void {
     this.#isDraining = true;
     this.answerParked();
@@ -136,13 +131,13 @@ export class Queues implements Room {
     for (const queue of this.#queues.values()) queue.answerParked();
   }
 
-  /** The waiting polls of this tenant and of all tenants; '' is all. A poll counts at each of its places. */
+  /** Waiting polls that serve the tenant, or any if ''. A poll counts at each of its places. */
   openPolls(tenant: string): OpenPolls[] {
     const found = new Map<string, { handler: string; queue: string; polls: number }>();
     for (const { requested, leave } of this.#polls.values()) {
       const isSeen = tenant === '' || requested.tenant === '' || requested.tenant === tenant;
       if (leave === undefined || !isSeen) continue;
-      // A poll for every queue is not counted again at the queues it names.
+      // A poll for any queue is counted once per handler.
       const queues = requested.queues.includes('') ? [''] : requested.queues;
       for (const handler of requested.handlers) {
         for (const queue of queues) {
@@ -159,7 +154,7 @@ export class Queues implements Room {
     this.tenantBack();
   }
 
-  /** Rows may have changed without hints: windows are read again. */
+  /** Rows may have changed without hints, so windows are read again. */
   tenantBack(): void {
     for (const queue of this.#queues.values()) queue.dropClaims(() => false);
   }
@@ -181,10 +176,10 @@ export class Queues implements Room {
     if (actor === undefined || this.#deps.commits.suspended.has(tenant)) return;
     const names = { tenant: this.#name(tenant), queue: this.#name(queue) };
     actor.ready({ id, instance, ...names, rank, createdAt });
-    this.#letGo();
+    this.#evict();
   }
 
-  /** A hint before the commit: only for waiting polls, because another one follows the commit. */
+  /** A hint before the commit serves only waiting polls, because another one follows the commit. */
   taskDecided(task: ReadyHint): void {
     if (this.#queues.get(task.handler)?.isAwaited === true) this.#ready(task);
   }
@@ -196,7 +191,7 @@ export class Queues implements Room {
     if (queue?.isIdle) this.#queues.delete(handler);
   }
 
-  /** Fills secrets into the parameters of a claimed task; a task with a missing secret is given up. */
+  /** Fills secrets into the parameters of a claimed task, or fails the task if one is missing. */
   #fill(message: ClaimAnswer, secrets: NamedSecrets): void {
     const { schedule, log, release, shards } = this.#deps;
     const { task, epoch } = message;
@@ -224,7 +219,7 @@ export class Queues implements Room {
     );
   }
 
-  /** Claims requested from the restarted shard, and polls that it sent, are void. */
+  /** Claims requested from the restarted shard are void, and so are polls that it sent. */
   peerBack(shard: number): void {
     const isOfShard = (instance: string) => shardOf(routeOf(instance), this.#deps.shards) === shard;
     for (const queue of this.#queues.values()) queue.dropClaims(isOfShard);
@@ -232,7 +227,7 @@ export class Queues implements Room {
       if (requested.asker === shard) this.requestAborted(requested.request);
   }
 
-  /** Writes the worker's registry row unless that was done lately, so that a poll costs no commit. */
+  /** Writes a row at most every `workerSeenEveryMs`, so that most polls cost no commit. */
   #seen({ tenant, worker, version }: PollRequest, handler: string, queue: string): void {
     const now = this.#deps.now();
     const key = JSON.stringify([tenant, worker, handler, queue]);
@@ -282,9 +277,8 @@ export class Queues implements Room {
     return queue;
   }
 
-  /** Evicts windows beyond the bounds. */
-  #letGo(): void {
-    for (let left = this.#windows.size; left > 0; left--) {
+  #evict(): void {
+    for (let remaining = this.#windows.size; remaining > 0; remaining--) {
       const isFull = this.#count.tasks > LIMITS.readyTasksMax;
       if (!isFull && this.#windows.size <= LIMITS.pollWindowsMax) return;
       const [window, handler] = this.#windows.entries().next().value as [Window, string];
@@ -299,16 +293,8 @@ export class Queues implements Room {
     const { shard, shards } = this.#deps;
     const { worker, maySeeSecrets } = requested;
     const { id, instance } = task;
-    const message: PeerMessage = {
-      kind: 'claim',
-      handler,
-      poll,
-      task: id,
-      instance,
-      worker,
-      maySeeSecrets,
-      queueShard: shard,
-    };
+    const names = { handler, poll, task: id, instance, worker };
+    const message: PeerMessage = { kind: 'claim', ...names, maySeeSecrets, queueShard: shard };
     this.#deps.release([{ kind: 'peer', shard: shardOf(routeOf(instance), shards), message }]);
   }
 
@@ -326,7 +312,7 @@ export class Queues implements Room {
         schedule(() => {
           const tasks = rows.map((row) => this.#taskOf(row));
           queue.loaded(window, read, tasks, now());
-          this.#letGo();
+          this.#evict();
         }),
       (error: unknown) => {
         log.warn({ handler, err: error }, 'waiting tasks could not be read; trying again');
@@ -370,7 +356,7 @@ export class Queues implements Room {
   }
 }
 
-/** Any queue of the poll can act for all of its places. */
+/** Any queue of a poll acts for all of its places. */
 function queueOf({ places }: Poll): QueueActor {
   return (places[0] as Place).queue;
 }

@@ -1,4 +1,4 @@
-/** Tasks for workers: queues, and exchanges of results and polls. */
+/** Tasks for workers: queues, and exchanges. */
 
 import { POLL_LIMIT_DEFAULT, type PollTasks } from '../../schema/worker.js';
 import { routeOfName } from '../../src/base/ids.js';
@@ -29,14 +29,11 @@ export function openQueues(kernel: Kernel<QueueLoads>, { secrets, instances, tas
   };
 }
 
-// ---------------------------------------------------------------- operations
-
 interface QueueParts extends Pick<Kernel, 'now' | 'release'> {
   readonly queues: Queues;
   readonly exchanges: Exchanges;
 }
 
-/** Polls go to the shard of their handler. */
 export function queueOperations(parts: QueueParts) {
   const { queues, exchanges, release } = parts;
   const routes = {

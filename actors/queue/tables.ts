@@ -1,4 +1,4 @@
-/** The table of workers. Pure. */
+/** The table of workers. */
 
 import { mutations, set } from '../../src/db/mutation.js';
 import { table } from '../../src/db/table.js';

@@ -1,8 +1,7 @@
 /**
- * The view of one kind of poll: the waiting tasks of a handler, of one tenant or all, and of one queue name or any.
- * Each kind reads the table in its own order, so that tasks of other tenants and queues are not in its way. The first
- * tasks are in memory, more are read when they run low; a task may be in several windows. Plain data and functions
- * without I/O.
+ * The waiting tasks for one kind of poll: those of a handler, of one tenant or all, and of one
+ * queue name or any. Each kind reads the table in its own order, so that it never scans tasks of
+ * other tenants and queues. The first tasks are in memory; more are read when they run low.
  */
 
 import TinyQueue from 'tinyqueue';
@@ -13,7 +12,7 @@ import type { Poll } from './poll.js';
 
 export interface WindowBounds {
   readonly windowTasksMax: number;
-  /** Size of the first read: most windows need no more. */
+  /** The size of the first read; most windows need no other. */
   readonly readyPageRowsMin: number;
   readonly readyPageRowsMax: number;
 }
@@ -25,16 +24,15 @@ const BOUNDS: WindowBounds = {
 };
 
 export interface Window {
-  /** '' for all tenants. */
+  /** '': all tenants. */
   readonly tenant: string;
-  /** '' for every queue name and none. */
+  /** '': any queue name or none. */
   readonly queue: string;
   readonly ready: ReadyTasks;
-  /** Waiting polls, in order of arrival. While there are any, `ready` is empty. */
+  /** Waiting polls in order of arrival; `ready` is then empty. */
   readonly parked: Set<Poll>;
-  /** The read in progress. */
   read: Read | undefined;
-  /** Rows requested by the latest read. */
+  /** Of the latest read. */
   pageRows: number;
   readonly bounds: WindowBounds;
   readonly count: TaskCount;
@@ -43,11 +41,10 @@ export interface Window {
 export interface Read {
   readonly after: TaskPlace;
   readonly limit: number;
-  /** Hints beyond `after` since the read began: its snapshot may be older. */
+  /** Hints beyond `after` that the snapshot of the read may lack. */
   readonly late: ReadyTasks;
 }
 
-/** The table is unread at first. */
 export function newWindow(
   tenant: string,
   queue: string,
@@ -58,7 +55,7 @@ export function newWindow(
   return { tenant, queue, ready, parked: new Set(), read: undefined, pageRows: 0, bounds, count };
 }
 
-/** A task waits. Beyond the horizon its row is enough. */
+/** Tasks beyond the horizon are read from the table later. */
 export function offer({ ready, read }: Window, task: ReadyTask): void {
   if (!ready.add(task)) read?.late.add(task);
 }
@@ -68,7 +65,7 @@ export function withdraw({ ready, read }: Window, task: string): void {
   read?.late.remove(task);
 }
 
-/** The read that the window needs; undefined when enough is in memory or being read. */
+/** Undefined when enough tasks are in memory or being read. */
 export function wantedRead(window: Window, poll: Poll): Read | undefined {
   const { ready, bounds, count } = window;
   if (window.read !== undefined || ready.horizon === LAST_PLACE) return undefined;
@@ -80,7 +77,7 @@ export function wantedRead(window: Window, poll: Poll): Read | undefined {
   return window.read;
 }
 
-/** @param isPicked true for tasks with a claim in progress, which are not offered */
+/** @param isPicked tasks with a claim in progress are not offered */
 export function endRead(
   window: Window,
   tasks: readonly ReadyTask[],
@@ -89,7 +86,7 @@ export function endRead(
   const { ready, read } = window;
   window.read = undefined;
   if (read === undefined) return;
-  // If the horizon moved closer meanwhile, there would be a gap before these rows.
+  // If the horizon has moved closer meanwhile, these rows would leave a gap.
   if (ready.horizon === read.after) {
     const end = tasks.length < read.limit ? LAST_PLACE : (tasks.at(-1) as ReadyTask);
     ready.horizon = compareTasks(end, read.late.horizon) < 0 ? end : read.late.horizon;
@@ -99,7 +96,7 @@ export function endRead(
   read.late.clear();
 }
 
-/** Forgets what is in memory and being read. */
+/** Forgets all tasks, and the read in progress. */
 export function reset(window: Window): void {
   window.ready.clear();
   window.ready.horizon = FIRST_PLACE;
@@ -107,52 +104,47 @@ export function reset(window: Window): void {
   window.read = undefined;
 }
 
-// ---------------------------------------------------------------- waiting tasks
-
 export interface ReadyTask {
   readonly id: string;
   readonly instance: string;
   readonly tenant: string;
-  /** '' when the step names none. */
   readonly queue: string;
   /** 0 critical … 3 low. */
   readonly rank: number;
   readonly createdAt: UnixMs;
 }
 
-/** Before every task. */
 export const FIRST_PLACE: TaskPlace = {
   rank: -1,
   createdAt: 0,
   id: '00000000-0000-0000-0000-000000000000',
 };
-/** After every task. */
 export const LAST_PLACE: TaskPlace = { rank: 32_767, createdAt: 0, id: '' };
 
-/** Negative when `a` is offered before `b`. Ids of equal age compare in the order of their creation. */
+/** The order of offers. Ids are in the order of creation. */
 export function compareTasks(a: TaskPlace, b: TaskPlace): number {
   return a.rank - b.rank || a.createdAt - b.createdAt || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 }
 
-/** Counts the tasks of several `ReadyTasks` together. */
+/** The number of tasks in several `ReadyTasks`. */
 export interface TaskCount {
   tasks: number;
 }
 
-/** The heap is rebuilt when this many of its tasks, and a quarter of it, are stale. */
+/** The heap is rebuilt when this many of its tasks, plus a quarter, are stale. */
 const STALE_MIN = 64;
 
 /**
- * Waiting tasks in the order of offers: by priority, then by age. It holds tasks up to a position, the horizon; later
- * tasks are only in the table. Past its size limit the horizon moves closer.
+ * Waiting tasks by priority, then by age, up to a position: the horizon. Later tasks are only in
+ * the table. When the size limit is exceeded, the horizon moves closer.
  */
 export class ReadyTasks {
   readonly #count: TaskCount;
   readonly #max: number;
-  /** A caller that moves it adds the tasks in between. */
+  /** A caller that moves the horizon adds the tasks in between. */
   horizon: TaskPlace;
   readonly #byId = new Map<string, ReadyTask>();
-  /** May hold removed tasks; `#byId` decides. */
+  /** May contain removed tasks; `#byId` decides. */
   #heap = new TinyQueue<ReadyTask>([], compareTasks);
 
   constructor(count: TaskCount, max: number, horizon: TaskPlace) {
@@ -169,7 +161,7 @@ export class ReadyTasks {
     return this.#byId.values();
   }
 
-  /** Returns false when the task is beyond the horizon. */
+  /** Returns false for a task beyond the horizon. */
   add(task: ReadyTask): boolean {
     if (compareTasks(task, this.horizon) > 0) return false;
     if (this.#byId.has(task.id)) return true;
@@ -189,7 +181,6 @@ export class ReadyTasks {
     }
   }
 
-  /** The first task, which stays. */
   first(): ReadyTask | undefined {
     for (;;) {
       const task = this.#heap.peek();

@@ -1,10 +1,10 @@
-/** Combines counts from the database for the API: queues with their workers, and versions side by side. Pure. */
+/** Combines counts from the database: queues with their workers, and outcomes by version. */
 
 import type { QueueInfo, ReleasePoint } from '../../../schema/statistics.js';
 
 export type QueueTasks = Omit<QueueInfo, 'workers' | 'open_polls'>;
 
-/** The queue of a poll; '' for every queue and none. */
+/** Queue '': any queue or none. */
 interface PolledQueue {
   readonly handler: string;
   readonly queue: string;
@@ -50,18 +50,16 @@ function keyOf(handler: string, queue: string | null): string {
 }
 
 function compare(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
+  return a === b ? 0 : a < b ? -1 : 1;
 }
 
-/** The ended instances of one version that were created in one interval. */
+/** Ended instances of one version, by the interval of their creation. */
 export interface Outcomes extends Pick<ReleasePoint, 'at' | 'ended' | 'failed' | 'cancelled'> {
   readonly sequence_id: string;
   readonly p50: number;
   readonly p95: number;
 }
 
-/** In the order of the rows. @param candidate the id of the new version */
 export function releasePoints(rows: readonly Outcomes[], candidate: string): ReleasePoint[] {
   const ended = new Map<string, number>();
   for (const row of rows) ended.set(row.at, (ended.get(row.at) ?? 0) + row.ended);

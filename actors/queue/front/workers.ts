@@ -1,6 +1,6 @@
 /**
- * Reads of external work: tasks, attempts, workers and handler names. A withdrawn task is neither listed nor counted,
- * but its history stays readable (docs/limits.md). Claims and outcomes belong to the instances.
+ * Reads of tasks, attempts, workers and handler names. A withdrawn task is neither listed nor
+ * counted, but its history stays readable (docs/limits.md).
  */
 
 import { TASK_STATES, type TaskState } from '../../../schema/states.js';
@@ -54,7 +54,6 @@ const operations = {
     const tenant = listTenant(call, call.query.tenant_id);
     return jsonReply(JSON.stringify(await taskCounts(reads, tenant)));
   },
-  /** The `WorkerAttempt` records of a task, oldest first. */
   'workers.attempts': async ({ reads }, call) => {
     const { query, params, tenant } = call;
     const task = await rowOf(reads, taskHistory, 'worker task', params.id, tenant);
@@ -63,10 +62,9 @@ const operations = {
     const text = JSON.stringify(shown);
     return pageReply(call, query, { text, count: shown.length, isCut: false, isWalked: false });
   },
-  /** A worker is alive when it has polled within `alive_within_secs`. */
   'workers.list': async ({ reads, now }, call) => {
     const { query } = call;
-    // The parameter has no upper bound; nothing was seen before the clock began.
+    // The parameter has no upper bound, so the difference may be negative.
     const since = Math.max(0, now() - query.alive_within_secs * 1_000);
     const seenSince = query.include_stale ? null : since;
     const rows = await workers(reads, listTenant(call, query.tenant_id), seenSince);
@@ -77,7 +75,6 @@ const operations = {
     }));
     return jsonReply(JSON.stringify(records));
   },
-  /** `external` are the names that workers have polled for. */
   handlers: async ({ reads }, call) => {
     const external = await reads.page(handlerNameList(listQuery(call)));
     const builtin = JSON.stringify([...BUILTIN_NAMES]);
@@ -86,12 +83,8 @@ const operations = {
 } satisfies Partial<FrontOperations>;
 
 export const openQueueFront = () => ({ operations });
-
-// ---------------------------------------------------------------- reads
-
 const CREATED = timeFilters(WORKER_TASKS, 'created_at', 't');
 
-/** Filters of the task list beside the state. */
 const FILTERS = {
   ...filtersOf(WORKER_TASKS, ['tenant_id', 'handler_name', 'queue_name'], 't'),
   worker_id: {
@@ -116,7 +109,7 @@ function tasksFrom(from: string, condition = 'true') {
   };
 }
 
-/** A row of the table, looked up by its key for each scanned row. */
+/** Looks up one row by its key for each scanned row. */
 const joined = (table: string, key: string, alias: string) =>
   `left join lateral (select * from ${table} where ${key} offset 0) ${alias} on true`;
 
@@ -136,16 +129,12 @@ function tasksByState(column: string) {
   return list({ ...tasksFrom(WITH_OPEN_ROWS), by: { ...FILTERS, state }, walk: WALK });
 }
 
-/** Walks `worker_tasks_by_tenant` in its order, where all open tasks are stored as pending. */
+/** Walks `worker_tasks_by_tenant`, where all open tasks are stored as pending. */
 const storedTaskList = tasksByState('t.state');
 const anyTaskList = tasksByState(standing('state'));
-
 const OPENED = timeFilters(OPEN_TASKS, 'created_at', 'o');
 
-/**
- * Open tasks have a table of their own, so that few of them are found quickly beside a long history. Walks
- * `open_tasks_by_tenant` in its order.
- */
+/** Walks `open_tasks_by_tenant`: open tasks are found quickly beside a long history. */
 function openTasks(condition?: string) {
   const tasks = tasksFrom(OF_OPEN_ROWS, condition);
   return list({
@@ -175,31 +164,23 @@ const openTaskList = openTasks();
 const pendingTaskList = openTasks('o.claimed_at is null');
 const claimedTaskList = openTasks('o.claimed_at is not null');
 
-type TasksAsked = Narrowing<keyof typeof FILTERS> &
+type TaskQuery = Narrowing<keyof typeof FILTERS> &
   PageBounds & { readonly state?: readonly TaskState[] | undefined };
 
-/** `WorkerTask` records, newest first. */
-export function taskList(asked: TasksAsked): PageRequest<TaskWireRow> {
-  const states = new Set(asked.state);
+export function taskList(query: TaskQuery): PageRequest<TaskWireRow> {
+  const states = new Set(query.state);
   const [isPending, isClaimed] = [states.has('pending'), states.has('claimed')];
   if (states.has('completed') || states.has('failed') || states.size === 0) {
-    return isPending === isClaimed ? storedTaskList(asked) : anyTaskList(asked);
+    return isPending === isClaimed ? storedTaskList(query) : anyTaskList(query);
   }
-  if (isPending && isClaimed) return openTaskList(asked);
-  return isPending ? pendingTaskList(asked) : claimedTaskList(asked);
+  if (isPending && isClaimed) return openTaskList(query);
+  return isPending ? pendingTaskList(query) : claimedTaskList(query);
 }
 
-/** The columns that a task's history is derived from. */
 const HISTORY_COLUMNS = columnsOf(
   WORKER_TASKS,
-  'id',
-  'tenant_id',
-  'state',
-  'worker_id',
-  'claim_epoch',
-  'claimed_at',
-  'completed_at',
-  'history',
+  ...(['id', 'tenant_id', 'state', 'worker_id', 'claim_epoch'] as const),
+  ...(['claimed_at', 'completed_at', 'history'] as const),
 );
 
 type HistoryRow = StoredRow<typeof WORKER_TASKS, (typeof HISTORY_COLUMNS)[number]> & {
@@ -213,7 +194,7 @@ export const taskHistory = lookup<HistoryRow>(
     `where t.id = $1::uuid and ${IS_PRESENT}`,
 );
 
-/** Reads every task of the tenant: a report, not a gauge. */
+/** Reads every task of the tenant, so it serves reports rather than gauges. */
 export async function taskCounts(reads: Reader, tenant: string | undefined): Promise<TaskStats> {
   const cheaper = 'count the tasks of one tenant, or list those that are pending or claimed';
   const all = new Conditions();
@@ -249,7 +230,7 @@ function noTasks(): Record<TaskState, number> {
   return Object.fromEntries(counts) as Record<TaskState, number>;
 }
 
-/** Claimed tasks are among the open ones, which are few compared with all tasks. */
+/** Open tasks, which include the claimed ones, are few compared with all tasks. */
 function claimed(conditions: Conditions, tenant: string | undefined): string {
   conditions.add('o.claimed_at is not null');
   narrow(conditions, filtersOf(OPEN_TASKS, ['tenant_id'], 'o'), { tenant_id: tenant });
@@ -257,10 +238,10 @@ function claimed(conditions: Conditions, tenant: string | undefined): string {
 }
 
 /**
- * One row per worker and tenant, most recently seen first. A worker that polls without a tenant has the tenant '' and
- * holds claims of every tenant. The caller decides whether a worker is alive.
+ * One row per worker and tenant, most recently seen first. A worker that polls without a tenant has
+ * the tenant '' and may have claims of every tenant.
  *
- * @param seenSince leaves out workers whose last poll was earlier; null: none
+ * @param seenSince omits workers with an earlier last poll; null: omits none
  */
 export function workers(
   reads: Reader,
@@ -288,7 +269,6 @@ export function workers(
   return reads.rowsOf(query, TRY_LATER);
 }
 
-/** Names that workers have polled for, in order. */
 export const handlerNameList = list({
   columns: 'distinct handler_name',
   from: 'workers',
