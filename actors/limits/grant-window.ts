@@ -1,19 +1,15 @@
-/**
- * The arithmetic of a sliding window: which grants count at a time, and when a refused request may be repeated. Pure.
- */
+/** A sliding window: counts grants, and reserves the times of repeated requests. */
 
 import type { UnixMs } from '../../src/base/time.js';
 
-/** A reservation of a refused request: `at` ascending, in the order of requests. */
 interface Place {
   readonly key: string;
   readonly at: UnixMs;
 }
 
-/** A reservation expires this long after its time. */
+/** From the time of a reservation to its expiry. */
 const PLACE_KEPT_MS = 5_000;
-
-/** Compacting costs a copy, so it waits until half of the array is stale. */
+/** Compacting copies the array, so it waits until half of it is stale. */
 const CUT_MIN = 64;
 
 export class GrantWindow {
@@ -22,25 +18,23 @@ export class GrantWindow {
   /** Times at which grants were used, ascending, from `#head` on. */
   #times: UnixMs[] = [];
   #head = 0;
-  /** Grants with unknown use: until when each may be used, in order of granting. */
+  /** Unreported grants, in order, with the latest time of their use. */
   readonly #open = new Map<number, UnixMs>();
   #places: Place[] = [];
-  /** The keys of reservations: most requests have none. */
+  /** Avoids the search of `#places`, as most requests have no reservation. */
   readonly #expected = new Set<string>();
 
-  /** @param windowMs only uses more recent than this count */
   constructor(max: number, windowMs: number) {
     this.#max = max;
     this.#windowMs = windowMs;
   }
 
-  /** Nothing counts any more, and there are no reservations. */
   isEmpty(now: UnixMs): boolean {
     this.#forget(now);
     return this.#size === 0 && this.#places.length === 0;
   }
 
-  /** A grant of which only the latest possible use is known. */
+  /** A grant that was used at this time at the latest. */
   restore(usedBy: UnixMs): void {
     this.#insert(usedBy);
   }
@@ -54,8 +48,8 @@ export class GrantWindow {
   }
 
   /**
-   * `now` when a grant can be given, else the time at which to ask again. Reservations precede other requests; a
-   * request with a reservation exchanges it for a grant or a new one.
+   * Returns `now` for a grant, else the reserved time of the next request. Reservations precede
+   * other requests; a request with a reservation exchanges it for a grant or a new reservation.
    */
   place(key: string, now: UnixMs): UnixMs {
     this.#forget(now);
@@ -67,7 +61,7 @@ export class GrantWindow {
     const ahead = own >= 0 ? own : this.#places.length;
     if (used + ahead < this.#max) return now;
     const at = Math.max(now + 1, this.#freeAt(used + ahead - this.#max, now));
-    // Reservations are in the order of their times, which is that of requests.
+    // Reservations stay in the order of their times.
     let index = this.#places.length;
     while (index > 0 && (this.#places[index - 1] as Place).at > at) index -= 1;
     this.#places.splice(index, 0, { key, at });
@@ -75,12 +69,11 @@ export class GrantWindow {
     return at;
   }
 
-  /** The keys of the reservations. */
   get expected(): string[] {
     return this.#places.map(({ key }) => key);
   }
 
-  /** Another limit voids the reservations. @returns their keys */
+  /** A changed limit voids the reservations, whose keys are returned. */
   change(max: number, windowMs: number): string[] {
     if (max === this.#max && windowMs === this.#windowMs) return [];
     this.#max = max;
@@ -95,12 +88,12 @@ export class GrantWindow {
     return this.#times.length - this.#head + this.#open.size;
   }
 
-  /** When the grant or reservation at `index`, counted from the oldest, leaves the window. */
+  /** When the grant or reservation at `index`, from the oldest, leaves the window. */
   #freeAt(index: number, now: UnixMs): UnixMs {
     const known = this.#times.length - this.#head;
     if (index < known) return (this.#times[this.#head + index] as UnixMs) + this.#windowMs;
     const place = index - known - this.#open.size;
-    // A grant with unknown use counts from now at the earliest.
+    // An unreported grant counts from now at the earliest.
     if (place < 0) return now + this.#windowMs;
     return (this.#places[place] as Place).at + this.#windowMs;
   }
@@ -126,7 +119,6 @@ export class GrantWindow {
     }
   }
 
-  /** Mostly at the end. */
   #insert(at: UnixMs): void {
     let index = this.#times.length;
     while (index > this.#head && (this.#times[index - 1] as UnixMs) > at) index -= 1;

@@ -1,4 +1,4 @@
-/** The concurrency keys of one shard. A key's actor is created by the first instance that requests a slot. */
+/** The concurrency keys of one shard. The first request for a slot creates the actor of a key. */
 
 import { routeOf, shardOf } from '../../src/base/ids.js';
 import type { Kernel } from '../runtime/kernel.js';
@@ -28,7 +28,7 @@ export class Keys extends KeyActors<ConcurrencyKey, KeyRows> implements Room {
         residentMax: 10_000,
         everyMs: 5_000,
         read: async (id) => {
-          // In this order: an instance that gets a slot meanwhile is among the holders of the next read.
+          // Holders first, so that a slot granted in between appears with the next read.
           const holders = await loader.permitHolders(id);
           return { holders, waiters: await loader.permitWaiters(id, WAITERS_MAX) };
         },
@@ -39,13 +39,13 @@ export class Keys extends KeyActors<ConcurrencyKey, KeyRows> implements Room {
     );
   }
 
-  /** Messages of a restarted shard may be lost. */
+  /** Messages to the restarted shard may be lost. */
   peerBack(): void {
     this.start();
   }
 }
 
-/** Each instance has its own `max`, and numbers its requests. */
+/** Each instance has a `max` of its own, and numbers its requests. */
 type SlotRequest = Extract<PeerMessage, { kind: 'permit.wanted' }>;
 
 interface KeyRows {
@@ -53,28 +53,28 @@ interface KeyRows {
   readonly waiters: readonly PermitWaiterRow[];
 }
 
-/** Waiting instances in memory; others are read when these run out. */
+/** Waiting instances in memory; more are read when these run out. */
 const WAITERS_MAX = 1_000;
 
 /**
- * One concurrency key of one tenant: the holders of its slots and the queue of waiting instances, oldest first. A slot
- * is taken by a row in `permits` before its instance gets the message, and released by the instance when it has ended,
- * or is paused and no attempt is running. The numbers of requests reveal late and repeated messages.
+ * One concurrency key of one tenant: the holders of its slots, and the waiting instances, oldest
+ * first. The row of a slot is committed before its instance is notified. The instance releases the
+ * slot when it has ended, or is paused without a running attempt. Request numbers reveal late and
+ * repeated messages.
  */
 class ConcurrencyKey {
   readonly #id: string;
   readonly #shards: number;
   #tenant: string | undefined;
-  /** By instance: the number of the granted request. */
+  /** The numbers of granted requests, by instance. */
   readonly #holders = new Map<string, number>();
   /** In the order of admission. */
   #waiters: SlotRequest[];
   /** No instance waits beyond `#waiters`. */
   #isComplete: boolean;
-  /** An instance that lost its slot requests another: the rows have it once the slot is free. */
+  /** A holder with a newer request lost its slot. The next read returns the request. */
   #isOneMissing = false;
 
-  /** @param id from `concurrencyKeyId` */
   constructor(id: string, shards: number, { holders, waiters }: KeyRows) {
     this.#id = id;
     this.#shards = shards;
@@ -93,11 +93,11 @@ class ConcurrencyKey {
     this.#isComplete = waiters.length < WAITERS_MAX;
   }
 
-  /** Repeats messages that holders or this actor may have lost. */
+  /** Repeats messages that may be lost. */
   settle(turn: Turn, { holders }: KeyRows): void {
     for (const { instance_id: instance, number, wanted, is_awaited } of holders) {
       this.#holders.set(instance, number);
-      // The instance has released the slot, and its message was lost.
+      // The instance has released the slot, but its message was lost.
       if (wanted !== number) {
         this.#free(turn, instance);
         this.#isOneMissing ||= wanted !== null;
@@ -111,7 +111,7 @@ class ConcurrencyKey {
     return this.#holders.size === 0 && this.#waiters.length === 0;
   }
 
-  /** Admits in order only: a younger instance with a higher limit does not overtake. */
+  /** Admits in order: a younger instance with a higher limit does not overtake. */
   flush(turn: Turn): 'done' | 'reload' {
     if (this.#isOneMissing) return 'reload';
     for (;;) {
@@ -162,7 +162,7 @@ class ConcurrencyKey {
     }
   }
 
-  /** Mostly at the end: new instances are mostly younger than waiting ones. */
+  /** Searches from the end: a new instance is mostly the youngest. */
   #placeOf(request: SlotRequest): number {
     let place = this.#waiters.length;
     while (place > 0 && isOlder(request, this.#waiters[place - 1] as SlotRequest)) place -= 1;

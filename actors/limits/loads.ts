@@ -5,23 +5,21 @@ import type { StoredRow } from '../../src/db/table.js';
 import { isOwn, type Queries } from '../runtime/queries.js';
 import type { PERMITS, RATE_GRANTS, RATE_LIMITS } from './tables.js';
 
-/** The holder of a slot of a concurrency key. */
 export interface PermitHolderRow extends StoredRow<typeof PERMITS, 'instance_id' | 'number'> {
-  /** The number of the instance's current request; null when it has none. */
+  /** The number of the current request; null: none. */
   readonly wanted: number | null;
-  /** The instance waits for the slot: the message may be lost. */
+  /** The instance still waits, so the message of its slot may be lost. */
   readonly is_awaited: boolean;
-  /** Of the instance; null when its row is gone. */
+  /** Null: the instance was removed. */
   readonly tenant_id: string | null;
 }
 
-/** An instance's request for a slot of a concurrency key. */
 export interface PermitWaiterRow {
   readonly instance_id: string;
   readonly number: number;
   readonly max_concurrency: number;
   readonly created_at: string;
-  /** Of the instance; null when its row is gone. */
+  /** Null: the instance was removed. */
   readonly tenant_id: string | null;
 }
 
@@ -32,7 +30,6 @@ export type RateLimitRow = StoredRow<
 
 export type RateGrantRow = StoredRow<typeof RATE_GRANTS, 'granted_at' | 'count'>;
 
-/** The least key after the given one; null when there is none. */
 function nextPermitKey(after: string): string {
   const of = (table: string) =>
     `(select n.key_id from ${table} n where n.key_id > ${after} order by n.key_id limit 1)`;
@@ -40,7 +37,7 @@ function nextPermitKey(after: string): string {
 }
 
 export const LIMIT_SQL = {
-  // Keys with requests or holders. Skips from key to key by the indexes, however many instances each has.
+  // Skips from key to key by the indexes, however many instances each key has.
   permitKeys:
     'with recursive keys(key_id) as (' +
     `select ${nextPermitKey('$1::uuid')} ` +
@@ -69,9 +66,8 @@ export const LIMIT_SQL = {
 
 export function limitLoads(queries: Queries) {
   const sql = queries.of(LIMIT_SQL);
-
   return {
-    /** The shard's concurrency keys with waiting or running instances after the given one, in order. */
+    /** Keys of the shard with waiting or running instances, in order. */
     async permitKeys(after: string, limit: number): Promise<string[]> {
       const rows = await sql.own<{ key_id: string }>('permitKeys', [after, limit]);
       return rows.map((row) => row.key_id);
@@ -81,7 +77,6 @@ export function limitLoads(queries: Queries) {
       return sql.all('permitHolders', [key]);
     },
 
-    /** The first instances that wait for a slot, oldest first. */
     permitWaiters(key: string, limit: number): Promise<PermitWaiterRow[]> {
       return sql.all('permitWaiters', [key, limit]);
     },

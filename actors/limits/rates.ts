@@ -1,4 +1,4 @@
-/** The rate limits of one shard, by the hash of tenant and key. */
+/** The rate limits of one shard. */
 
 import type { PutRateLimit, RateLimit } from '../../schema/rate.js';
 import { invalid, notFound } from '../../src/base/errors.js';
@@ -23,14 +23,13 @@ interface RateMessage extends HostedMessage {
   readonly take: (rate: RateLimiter, turn: Turn) => void;
 }
 
-/** Limits in memory; idle ones beyond it are evicted, and reloaded from rows. */
+/** Limits in memory; more are evicted when idle. */
 const RATES_MAX = 10_000;
-
 const NO_ROWS: RateRows = { limit: undefined, grants: [] };
 
 export class Rates implements Room {
   readonly #host: ActorHost<RateLimiter, RateMessage, RateRows>;
-  /** Attempts with a reservation in the discarded state of a limiter that is being reloaded. */
+  /** Attempts with a reservation in a limiter that is being reloaded. */
   readonly #called = new Map<string, readonly Asker[]>();
 
   readonly messages = {
@@ -109,7 +108,7 @@ export class Rates implements Room {
   }
 }
 
-/** @throws EngineError 400 without a tenant, which only an optional header allows */
+/** The tenant header is optional for other requests. @throws EngineError 400 without a tenant */
 function named(tenant: string): string {
   if (tenant === '') throw invalid('x-tenant-id is required');
   return tenant;
@@ -119,48 +118,45 @@ interface Asker extends StepTry {
   readonly instance: string;
 }
 
-type RateLimiterDeps = Pick<Kernel, 'now' | 'newId' | 'random' | 'shards'>;
-
 type LimitPlace = Pick<RateLimitRow, 'tenant_id' | 'limit_key'>;
+type RateLimiterDeps = Pick<Kernel, 'now' | 'newId' | 'random' | 'shards'>;
 
 interface RateRows {
   readonly limit: RateLimitRow | undefined;
   readonly grants: readonly RateGrantRow[];
 }
 
-/** An unused grant expires after this time, and the attempt asks again. */
+/** An unused grant expires, and the attempt requests another. */
 const USE_WITHIN_MS = 1_000;
-
-/** Rows of past windows are deleted at most this often. */
+/** Interval between deletions of rows of past windows. */
 const PRUNE_EVERY_MS = 10_000;
 
 /**
- * One rate limit of one tenant: an exact sliding window. A grant is a row before its message is sent; the row has the
- * latest time of its use, and the user reports the actual time. So at most `max_count` attempts begin within any
- * window, whatever is lost or late. A refused attempt gets a time of its own for its next request, in the order of
- * requests, which prevents bursts and starvation.
+ * One rate limit of one tenant: an exact sliding window. The row of a grant is committed before the
+ * grant is sent and has the latest time of its use, so at most `max_count` attempts begin within
+ * any window, even if messages are lost or late. A refused attempt reserves a time for its next
+ * request, in the order of requests, which prevents bursts and starvation.
  */
 class RateLimiter {
   readonly #id: string;
   readonly #deps: RateLimiterDeps;
   #limit: RateLimitRow | undefined;
-  /** Known from the first limit on: before it there is nothing to write. */
+  /** Undefined until the first limit is set; nothing is written before. */
   #tenant: string | undefined;
   readonly #window: GrantWindow;
   #nextGrant: number;
-  /** Grants whose row is put at the end of the shard's turn. */
+  /** Grants without a row, which is put at the end of the turn. */
   #granted = 0;
   #grantedUntil: UnixMs = 0;
   #prunedAt: UnixMs = 0;
 
-  /** @param id from `rateLimitId` */
   constructor(id: string, deps: RateLimiterDeps, { limit, grants }: RateRows) {
     this.#id = id;
     this.#deps = deps;
     this.#limit = limit;
     this.#tenant = limit?.tenant_id;
     this.#window = new GrantWindow(limit?.max_count ?? 0, windowMs(limit));
-    // Random, so that numbers of an earlier actor are not mistaken for current ones.
+    // Random, so that numbers of an earlier actor do not match.
     this.#nextGrant = Math.floor(deps.random() * 2 ** 48);
     for (const { granted_at, count } of grants) {
       for (let i = 0; i < count; i++) this.#window.restore(Date.parse(granted_at));
@@ -171,22 +167,20 @@ class RateLimiter {
     return this.#tenant;
   }
 
-  /** No grant counts any more, and there are no reservations. */
   get isIdle(): boolean {
     return this.#window.isEmpty(this.#deps.now());
   }
 
-  /** Attempts with a reservation, for the successor of this state. */
   get expected(): readonly Asker[] {
     return this.#window.expected.map(askerOf);
   }
 
-  /** @param at when the grant was used; null when it was not, and is free again */
+  /** @param at when the grant was used; null: it was not used, and is free again */
   used(grant: number, at: UnixMs | null): void {
     this.#window.used(grant, at);
   }
 
-  /** Puts the row of the grants since the last one. */
+  /** Puts one row for all grants since the last row. */
   record(turn: Turn): void {
     if (this.#granted === 0) return;
     const id = this.#deps.newId();
@@ -228,10 +222,10 @@ class RateLimiter {
     turn.effects.push({ kind: 'peer', shard, message });
   }
 
-  /** @throws EngineError 409 when it was changed since it was read */
-  put(turn: Turn, request: number, place: LimitPlace, given: PutRateLimit): void {
-    checkUnchanged(given.if_unchanged_since, this.#limit?.updated_at);
-    const { max_count, window_seconds } = given;
+  /** @throws EngineError 409 if the limit has changed since `if_unchanged_since` */
+  put(turn: Turn, request: number, place: LimitPlace, body: PutRateLimit): void {
+    checkUnchanged(body.if_unchanged_since, this.#limit?.updated_at);
+    const { max_count, window_seconds } = body;
     this.#tenant ??= place.tenant_id;
     const updated_at = updatedAt(this.#deps.now(), this.#limit?.updated_at);
     const limit = { ...place, max_count, window_seconds, updated_at };
@@ -250,7 +244,7 @@ class RateLimiter {
     this.#change(turn, undefined);
   }
 
-  /** Attempts with reservations of the old limit may ask at once. */
+  /** Attempts with reservations of the old limit may request again at once. */
   #change(turn: Turn, limit: RateLimitRow | undefined): void {
     this.#limit = limit;
     this.call(turn, this.#window.change(limit?.max_count ?? 0, windowMs(limit)).map(askerOf));
@@ -271,7 +265,7 @@ class RateLimiter {
   }
 }
 
-/** The number of an uncounted grant. */
+/** The number of grants that no limit counts. */
 const UNLIMITED = 0;
 
 function windowMs(limit: RateLimitRow | undefined): number {

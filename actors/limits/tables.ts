@@ -1,4 +1,4 @@
-/** Tables of concurrency slots, rate limits, and grants. Pure. */
+/** Tables of concurrency slots, rate limits, and grants. */
 
 import { clear, insert, mutations, set, special } from '../../src/db/mutation.js';
 import { table } from '../../src/db/table.js';

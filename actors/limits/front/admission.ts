@@ -1,7 +1,8 @@
 /**
- * Admission by cost: the cost of a request in units of work is taken from the token buckets of its tenant before
- * anything is done for it. The number of schedules and open tasks of a tenant is bounded, too. The defaults hold for
- * keys of tenants; the root key is bound only by limits that were set for the tenant (docs/limits.md).
+ * Admission by cost: a request takes its cost from the token buckets of its tenant before any work
+ * begins. The numbers of schedules and open tasks are bounded, too. The defaults apply to keys of
+ * tenants, and the root key is limited only by limits that were set for the tenant
+ * (docs/limits.md).
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -34,41 +35,36 @@ export interface AdmissionDeps {
   readonly monotonic: () => number;
 }
 
-/** The buckets of a tenant, with the limits that they were made for. */
 interface Buckets {
   readonly set: SetLimits | undefined;
   readonly byUnit: Map<WorkUnit, TokenBucket>;
 }
 
-/** The cost of a request beside the bytes of its body. */
 interface Cost {
   readonly unit: Exclude<WorkUnit, 'bytes'>;
   readonly of: (text: string, route: Route) => number;
-  /** It may lead to open tasks. */
+  /** The request may create open tasks. */
   readonly isQueueing?: true;
 }
 
 const one = () => 1;
-
-const blocksOf = (text: string, { id }: Route) =>
-  countBlocks({ operation: id as BodyRouteId, text });
 
 const COSTS: Readonly<Record<Made, Cost>> = {
   instance: { unit: 'rows', of: one, isQueueing: true },
   instances: { unit: 'rows', of: itemsIn, isQueueing: true },
   event: { unit: 'rows', of: one },
   events: { unit: 'rows', of: itemsIn },
-  definition: { unit: 'blocks', of: blocksOf },
+  definition: {
+    unit: 'blocks',
+    of: (text, { id }) => countBlocks({ operation: id as BodyRouteId, text }),
+  },
   schedule: { unit: 'schedules', of: one },
 };
 
-/** Without a burst of its own, a bucket holds the units of this time. */
+/** The default burst of a bucket, as a time. */
 const BURST_SECONDS = 10;
-
-/** Tenants whose buckets are remembered; the others have full ones. */
+/** Tenants with remembered buckets; those of others are full. */
 const TENANTS_MAX = 20_000;
-
-/** How soon a queue may have room again. */
 const QUEUE_RETRY_MS = 1_000;
 
 export class TenantAdmission implements Admission {
@@ -86,16 +82,16 @@ export class TenantAdmission implements Admission {
     this.#tasks = new BoundedRows(countBy(openTaskCount));
   }
 
-  admit(asked: AdmissionRequest): Promise<() => void> | undefined {
-    const { route, tenant, isRoot, body } = asked;
+  admit(request: AdmissionRequest): Promise<() => void> | undefined {
+    const { route, tenant, isRoot, body } = request;
     const cost = route.makes && COSTS[route.makes];
     if (cost === undefined && body.length === 0) return undefined;
     const set = this.#deps.limits.of(tenant);
     if (isRoot && set === undefined) return undefined;
-    if (cost?.unit === 'blocks' && body.length > LARGE_BODY) return this.#admitDefinition(asked);
+    if (cost?.unit === 'blocks' && body.length > LARGE_BODY) return this.#admitDefinition(request);
     const amount =
       cost === undefined ? 0 : cost.of(cost.of === one ? '' : body.toString('latin1'), route);
-    this.#spend(asked, set, cost?.unit, amount);
+    this.#spend(request, set, cost?.unit, amount);
     if (cost === undefined) return undefined;
     if (cost.unit === 'schedules') {
       const max = set?.limits.schedules_max ?? (isRoot ? undefined : LIMITS.schedulesPerTenantMax);
@@ -103,10 +99,10 @@ export class TenantAdmission implements Admission {
     }
     const max = set?.limits.queue_depth_max ?? undefined;
     if (max === undefined || !cost.isQueueing) return undefined;
-    return this.#enterQueue(asked, amount, max);
+    return this.#enterQueue(request, amount, max);
   }
 
-  /** When the limits have changed, a bucket with a new rate begins full; the others keep what was spent. */
+  /** After a change of limits, only buckets with a new rate begin full. */
   #bucketsOf(tenant: string, set: SetLimits | undefined): Buckets['byUnit'] {
     const known = this.#buckets.get(tenant);
     if (known?.set === set && known !== undefined) return known.byUnit;
@@ -118,12 +114,12 @@ export class TenantAdmission implements Admission {
     return byUnit;
   }
 
-  /** A side thread counts the blocks of a long definition, since this thread would block others meanwhile. */
-  async #admitDefinition(asked: AdmissionRequest): Promise<() => void> {
-    const { route, tenant, body } = asked;
+  /** A side thread counts the blocks, so that other requests are not delayed. */
+  async #admitDefinition(request: AdmissionRequest): Promise<() => void> {
+    const { route, tenant, body } = request;
     const definition = { operation: route.id as BodyRouteId, text: body.toString('latin1') };
     const blocks = await this.#deps.offload.run(tenant, COUNT_BLOCKS, definition);
-    this.#spend(asked, this.#deps.limits.of(tenant), 'blocks', blocks);
+    this.#spend(request, this.#deps.limits.of(tenant), 'blocks', blocks);
     return () => undefined;
   }
 
@@ -155,7 +151,7 @@ export class TenantAdmission implements Admission {
     );
   }
 
-  /** A repeated creation is answered with the existing instance, whatever the bound is. */
+  /** Repeated creations are admitted, because they return existing instances. */
   async #enterQueue(creation: AdmissionRequest, rows: number, max: number): Promise<() => void> {
     const { tenant } = creation;
     const leave = await this.#tasks.enter(tenant, rows, max);
@@ -190,9 +186,7 @@ function expectRoom(
   throw tenantLimit(`${text}; this takes ${cost}`, waitMs);
 }
 
-// ---------------------------------------------------------------- repeated creations
-
-/** How many instances of a creation exist already, by their idempotency keys. */
+/** The number of instances that exist already under the idempotency keys of a request. */
 async function repeatsIn(
   reads: Pick<Reader, 'rows'>,
   { route: { keyed }, tenant, params, body }: AdmissionRequest,
@@ -213,6 +207,6 @@ async function repeatsIn(
   });
   if (ids.length === 0) return 0;
   const there = new Set((await instancesThere.rows(reads, ids, tenant)).map(({ id }) => id));
-  // Items of one key are one instance.
+  // Items with the same key count each, although they are one instance.
   return ids.filter((id) => there.has(id)).length;
 }

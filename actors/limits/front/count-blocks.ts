@@ -1,4 +1,4 @@
-/** The number of blocks of a definition that is not validated yet, for admission (docs/limits.md). */
+/** Counts the blocks of a definition before it is validated, for admission (docs/limits.md). */
 
 import { HOOK_LISTS } from '../../../schema/blocks.js';
 import { walkDefinition } from '../../../schema/members.js';
@@ -6,7 +6,6 @@ import { type BodyRouteId, ROUTES, type Route } from '../../../schema/routes.js'
 import { isJsonObject, type JsonValue } from '../../../src/base/json.js';
 import { BODY_JSON_LIMITS, parseJson } from '../../../src/base/json-guard.js';
 
-/** The body of a request that brings blocks. */
 export interface BlocksBody {
   readonly operation: BodyRouteId;
   readonly text: string;

@@ -1,4 +1,4 @@
-/** Lists of rate limits and tenants, the limits that were set for tenants, and the rows that count against them. */
+/** Lists of rate limits and tenants, limits of tenants, and the rows that count against them. */
 
 import { invalid } from '../../../src/base/errors.js';
 import { pageCursor, placeIn } from '../../../src/core/page-cursor.js';
@@ -11,7 +11,7 @@ import { columnsOf, type StoredRow, selected } from '../../../src/db/table.js';
 import { TENANT_LIMITS } from '../../catalog/tables.js';
 import { RATE_LIMITS } from '../tables.js';
 
-/** `RateLimit` records by tenant and key, in the order of code points, whatever the database collation. */
+/** `RateLimit` records by tenant and key, in the order of code points. */
 export const rateLimitList = list({
   columns: 'tenant_id, limit_key as key, max_count, window_seconds, updated_at',
   from: 'rate_limits',
@@ -19,24 +19,21 @@ export const rateLimitList = list({
   order: 'tenant_id collate "C", limit_key collate "C"',
 });
 
-// ---------------------------------------------------------------- tenants
-
 /** Every known tenant has rows in one of these tables. */
 export const TENANTS_TEXT = tenantsText(['sequences', 'instances', 'api_keys', 'tenant_limits']);
-
 const ORDER = 'tenants.tenant_id';
 
 /** `Tenant` records. @throws EngineError 400 for a cursor of another list */
-export function tenantList(asked: {
+export function tenantList(bounds: {
   readonly limit: number;
   readonly cursor?: string | undefined;
 }): PageRequest<TenantRow> {
-  const place = asked.cursor === undefined ? [''] : placeIn(ORDER, ['text'], asked.cursor);
+  const place = bounds.cursor === undefined ? [''] : placeIn(ORDER, ['text'], bounds.cursor);
   if (place === undefined) {
     throw invalid('cursor is not one that an earlier page of this list gave');
   }
   return {
-    query: { text: TENANTS_TEXT, values: [...place, asked.limit] },
+    query: { text: TENANTS_TEXT, values: [...place, bounds.limit] },
     toText: (row) => JSON.stringify(row),
     cheaper: 'ask for a smaller limit',
     cursorAfter: ({ tenant_id }) => pageCursor(ORDER, [tenant_id]),
@@ -46,7 +43,6 @@ export function tenantList(asked: {
 const LIMIT_COLUMNS = columnsOf(TENANT_LIMITS, 'tenant_id', 'limits', 'set_at');
 export type StoredLimitsRow = StoredRow<typeof TENANT_LIMITS, (typeof LIMIT_COLUMNS)[number]>;
 
-/** By tenant, after `$1`. */
 export const tenantLimitRows = lookup<StoredLimitsRow>(
   'reads_tenant_limits_after',
   `select ${selected(LIMIT_COLUMNS)} from tenant_limits where tenant_id > $1::text ` +
@@ -58,13 +54,10 @@ export const tenantLimitRow = lookup<StoredLimitsRow>(
   `select ${selected(LIMIT_COLUMNS)} from tenant_limits where tenant_id = $1::text`,
 );
 
-// ---------------------------------------------------------------- rows that count
-
 interface Counted {
   readonly count: number;
 }
 
-/** Schedules of the tenant `$1`, up to `$2`. */
 export const scheduleCount = lookup<Counted>(
   'reads_tenant_schedule_count',
   'select count(*)::integer as count from (select from cron_schedules where tenant_id = $1::text ' +
@@ -72,8 +65,8 @@ export const scheduleCount = lookup<Counted>(
 );
 
 /**
- * Open tasks of the tenant `$1`, up to `$2`. The index begins with the handler: one step for each handler
- * with open tasks, so that no task of another tenant is read.
+ * Open tasks of the tenant `$1`, up to `$2`. The index begins with the handler, so the statement
+ * steps from handler to handler and reads no task of another tenant.
  */
 export const openTaskCount = lookup<Counted>(
   'reads_tenant_open_task_count',
@@ -86,7 +79,6 @@ export const openTaskCount = lookup<Counted>(
     'limit $2::bigint) t limit $2::bigint) found',
 );
 
-/** The ids among `$1` of instances of the tenant `$2`. */
 export const instancesThere = lookup<{ readonly id: string }>(
   'reads_tenant_instances_there',
   'select id from instances where id = any($1::uuid[]) and tenant_id = $2::text',

@@ -1,7 +1,4 @@
-/**
- * Rate limits and limits of tenants on the front thread. The latter are loaded before requests are served, and decide
- * which requests are admitted.
- */
+/** Rate limits, and limits of tenants, which decide which requests are admitted. */
 
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import { listBy, pageReply } from '../../../src/http/operation.js';

@@ -1,5 +1,5 @@
 /**
- * Sets, reads and removes tenant limits, with the root key. The first shard commits each change, and it is applied
+ * Sets, reads and removes limits of tenants. The first shard commits each change, which is applied
  * before the response.
  */
 
@@ -25,12 +25,11 @@ export interface SetLimits {
   readonly updatedAt: string;
 }
 
-/** Rows read by one query. */
 const LOAD_PAGE_ROWS = 5_000;
 
 /**
- * All limits that were set for tenants. Only the front thread admits requests, so a change holds from the next request
- * on. The table is the truth across restarts; only the engine that owns the database writes it.
+ * All limits that were set for tenants. Only the front thread admits requests, so a change applies
+ * from the next request on.
  */
 export class TenantLimitRegistry {
   readonly #byTenant = new Map<string, SetLimits>();
@@ -50,7 +49,6 @@ export class TenantLimitRegistry {
     return this.#byTenant.get(tenant);
   }
 
-  /** @param limits undefined: the defaults */
   set(tenant: string, limits: SetLimits | undefined): void {
     if (limits === undefined) this.#byTenant.delete(tenant);
     else this.#byTenant.set(tenant, limits);
@@ -70,8 +68,8 @@ export async function storedLimits(reads: Rows, tenant: string): Promise<SetLimi
 const SHARD = 0;
 
 /**
- * A change with an unknown outcome happens within this time or never: its shard has answered or was restarted, and late
- * units of a predecessor are refused. Until then the row is re-read.
+ * A change with an unknown outcome is committed within this time or never, because late units of a
+ * restarted shard are refused. Until then the row is re-read.
  */
 const UNSETTLED_MS = 60_000;
 const SETTLE_EVERY_MS = 1_000;
@@ -85,7 +83,7 @@ export interface TenantLimitOperationsDeps {
 
 export class TenantLimitOperations {
   readonly #deps: TenantLimitOperationsDeps;
-  /** By tenant: when the outcome of the latest change is known. */
+  /** By tenant: when an unknown outcome is final. */
   readonly #unsettled = new Map<string, number>();
   #timer: TimerHandle | undefined;
   readonly #serial = new Serial();
@@ -94,7 +92,6 @@ export class TenantLimitOperations {
     this.#deps = deps;
   }
 
-  /** Idempotent. */
   stop(): void {
     this.#deps.clock.clearTimeout(this.#timer);
     this.#unsettled.clear();
@@ -116,10 +113,8 @@ export class TenantLimitOperations {
         return jsonReply(textOf(tenant, set));
       });
     },
-    'tenantLimits.get': async (_, { params }) => {
-      const tenant = params.id;
-      return jsonReply(textOf(tenant, this.#deps.registry.of(tenant)));
-    },
+    'tenantLimits.get': async (_, { params: { id } }) =>
+      jsonReply(textOf(id, this.#deps.registry.of(id))),
     'tenantLimits.delete': async (_, { params }) => {
       const tenant = params.id;
       const { client, registry } = this.#deps;
@@ -133,15 +128,14 @@ export class TenantLimitOperations {
     },
   } satisfies Partial<FrontOperations>;
 
-  /** @throws EngineError 409; 503 while the outcome of the last change is unknown */
-  #checkUnchanged(tenant: string, given: string | null | undefined): void {
-    if (given == null) return;
+  /** @throws EngineError 409, or 503 while the outcome of the last change is unknown */
+  #checkUnchanged(tenant: string, since: string | null | undefined): void {
+    if (since == null) return;
     if (this.#unsettled.has(tenant))
       throw unavailable('ENG_OVERLOADED', 'the last change is not known to be done');
-    checkUnchanged(given, this.#deps.registry.of(tenant)?.updatedAt);
+    checkUnchanged(since, this.#deps.registry.of(tenant)?.updatedAt);
   }
 
-  /** After an unknown outcome the row decides. */
   async #change(
     tenant: string,
     set: SetLimits | undefined,
@@ -170,12 +164,12 @@ export class TenantLimitOperations {
       const isLast = clock.monotonic() >= until;
       try {
         const set = await storedLimits(reads, tenant);
-        // A change applied meanwhile is newer than the row read.
+        // A change that was applied meanwhile is newer than the row.
         if (registry.of(tenant) !== before) continue;
         if (set?.updatedAt !== before?.updatedAt) registry.set(tenant, set);
         if (isLast) this.#unsettled.delete(tenant);
       } catch {
-        // The database is unavailable; the next round reads again.
+        // The next round reads again.
       }
     }
     if (this.#unsettled.size > 0) this.#settleSoon();
