@@ -1,11 +1,11 @@
 /**
- * The shard's part of the change feed. Readers continue after the last entry they have seen, in the order of (time,
- * id). Units commit in another order, so readers only get entries below the watermark: a time below which no entry can
- * appear any more. A shard answers a request for its watermark in three steps:
+ * The change feed of one shard. Readers continue after their last entry, in the order of (time,
+ * id). Units commit in another order, so readers receive only entries below the watermark, below
+ * which no entry can appear any more. A shard determines its watermark in three steps:
  *
- * 1. It chooses a time, and from then on stamps nothing below it, whatever its clock says.
- * 2. All its earlier units are settled: committed, or never to be.
- * 3. On the first shard, that time is durable: the next owner of the database stamps nothing below it.
+ * 1. It chooses a time, and stamps no entry below it from then on.
+ * 2. It waits until its earlier units are settled.
+ * 3. The first shard makes the time durable, so that the next owner of the database respects it.
  */
 
 import { DATABASE_AWAY } from '../../src/base/errors.js';
@@ -24,7 +24,7 @@ interface ChangeFeedDeps
 
 export class ChangeFeed implements Room {
   readonly #deps: ChangeFeedDeps;
-  /** Watches of a tenant's entries: answered with the next version and the time of the latest entry. */
+  /** Watches of a tenant's entries, answered with a version and the time of the latest entry. */
   readonly watchers: Watchers;
   readonly #mark: ChangeMark | undefined;
   /** The latest time of an entry or of a watermark. */
@@ -77,14 +77,14 @@ export class ChangeFeed implements Room {
     return this.#latest;
   }
 
-  /** From now on nothing is stamped below this time. */
+  /** Entries are not stamped below this time from now on. */
   stampFrom(at: UnixMs): void {
     this.#floor = Math.max(this.#floor, at);
   }
 
   /**
-   * Answers with `at`, above `past` and the present: every entry of this shard below it is in the rows. `ahead` is the
-   * time of its latest entry, if that is in the future.
+   * Answers with `at`, a time after `past` and the present below which all entries of this shard
+   * are committed, and with `ahead`, the time of its latest entry if that is in the future, else 0.
    */
   watermark(request: number, past: UnixMs): void {
     const { commits, now, whenWriterKnown, release } = this.#deps;
@@ -106,13 +106,13 @@ export class ChangeFeed implements Room {
   }
 }
 
-/** How far the mark is ahead: while it is read, the feed costs one more row in this time. */
+/** The mark is this far ahead, so that it is written at most once in this time. */
 const MARK_AHEAD_MS = 1_000;
 
-/** The row with the time below which the next owner of the database must not stamp. */
+/** The row with the time below which the next owner of the database stamps no entry. */
 class ChangeMark {
   readonly #service: Service;
-  /** As committed; `#pending` as requested. */
+  /** Committed; `#pending` is requested. */
   #durable: UnixMs = 0;
   #pending: UnixMs = 0;
 
@@ -133,7 +133,7 @@ class ChangeMark {
     this.#service.commitNow(turn, {
       settled: (error) => {
         if (error === undefined) this.#durable = mark;
-        // Unknown or refused: the next request raises it again.
+        // Unknown or refused: the next request raises the mark again.
         else this.#pending = this.#durable;
       },
     });

@@ -18,10 +18,9 @@ export function openFeed(kernel: Kernel, { look }: Pick<WatchersDeps, 'look'>) {
   } satisfies Room & { readonly stamp: () => number };
 }
 
-/** The version that the caller has seen; undefined for none. */
+/** The last version that the caller received. */
 type Version = number | undefined;
 
-/** For the front thread. */
 export function feedOperations(feed: ChangeFeed, watchers: Watchers) {
   return {
     'instances.watch': {
@@ -38,7 +37,7 @@ export function feedOperations(feed: ChangeFeed, watchers: Watchers) {
       isRead: true,
       serve: ({ request, body }: Call<UnixMs>) => feed.watermark(request, body),
     },
-    /** The caller of the watch with this number has disconnected. */
+    /** The client of this request has disconnected. */
     unwatch: {
       isRead: true,
       serve: ({ body }: Call<number>) => {

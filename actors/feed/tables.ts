@@ -1,4 +1,4 @@
-/** The table of the change feed's mark. Pure. */
+/** The table of the change feed's mark. */
 
 import { mutations, set } from '../../src/db/mutation.js';
 import { table } from '../../src/db/table.js';
@@ -14,5 +14,4 @@ export const CHANGE_MARK = table(
 );
 
 export const MARK = mutations('changeMark', { set: set(CHANGE_MARK, ['stamps_from']) });
-
 export const FEED_STORE = [MARK];

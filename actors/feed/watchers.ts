@@ -1,8 +1,8 @@
 /**
- * Long polls for the next change of an instance. A watch has the version that its caller has seen. If that is current,
- * the watch is parked until a unit of the instance is committed, or for some seconds; otherwise the instance answers at
- * once with its state. A version changes with each commit and each loss of an actor, and is forgotten when unused or
- * after a restart, so a change may be reported twice but is never missed.
+ * Long polls for the next change of an instance. A watch with the current version is parked until a
+ * unit of the instance is committed, or for some seconds; any other is answered at once. The
+ * version changes with each commit or loss of an actor, and is forgotten when unused or after a
+ * restart, so a change may be reported twice but is never missed.
  */
 
 import type { TimerHandle } from '../../src/base/clock.js';
@@ -12,16 +12,15 @@ import type { Room } from '../runtime/room.js';
 
 export interface Watch {
   readonly request: number;
-  /** '' sees the instances of every tenant. */
+  /** '': all tenants. */
   readonly tenant: string;
 }
 
 export interface WatchersDeps extends Pick<Kernel, 'clock' | 'random' | 'release' | 'schedule'> {
-  /** The instance answers the watch with its state and this version. */
+  /** Answers the watch with the state of the instance and this version. */
   readonly look: (instance: string, watch: Watch, version: number) => void;
 }
 
-/** An instance with a version, and its parked requests. */
 interface Watched {
   version: number;
   readonly requests: Set<number>;
@@ -32,17 +31,16 @@ interface Parked extends Watch {
   readonly until: number;
 }
 
-/** Shorter than the front's timeout of a reply. */
+/** Shorter than the timeout of requests to a shard. */
 const WATCH_MS = 20_000;
-
-/** Instances whose versions are kept; the front has far fewer streams open. */
+/** Instances with a version; far fewer streams may be open. */
 const WATCHED_MAX = 1_024;
 
 export class Watchers implements Room {
   readonly #deps: WatchersDeps;
-  /** In order of the last watch. */
+  /** Least recently watched first. */
   readonly #watched = new Map<string, Watched>();
-  /** By request, in order of `until`, which is the order of arrival. */
+  /** By request, in order of arrival and so of `until`. */
   readonly #parked = new Map<number, Parked>();
   #version: number;
   #timer: TimerHandle | undefined;
@@ -50,11 +48,11 @@ export class Watchers implements Room {
 
   constructor(deps: WatchersDeps) {
     this.#deps = deps;
-    // Random, so that versions of a restarted shard are not mistaken for its successor's.
+    // Random, so that versions from before a restart do not match.
     this.#version = Math.floor(deps.random() * 2 ** 48);
   }
 
-  /** @param known the version that the caller has seen; undefined for none */
+  /** @param known the last version that the caller received */
   watch(instance: string, watch: Watch, known: number | undefined): void {
     const { clock, look, release } = this.#deps;
     const watched = this.#keep(instance);
@@ -81,12 +79,11 @@ export class Watchers implements Room {
     for (const request of watched.requests) this.#answer(request);
   }
 
-  /** Anything may have been committed. */
   changedAll(): void {
     for (const instance of this.#watched.keys()) this.changed(instance);
   }
 
-  /** The caller has disconnected; the answer only ends the request's accounting. */
+  /** The caller has disconnected; the reply only releases the request. */
   abort(request: number): void {
     if (this.#unpark(request) === undefined) return;
     this.#deps.release([{ kind: 'reply', request, status: 200, body: '' }]);
@@ -105,7 +102,7 @@ export class Watchers implements Room {
     this.answerAll();
   }
 
-  /** Instances may be gone: each parked watch is answered with the state of its own. */
+  /** Used when instances may be gone. */
   answerAll(): void {
     for (const request of this.#parked.keys()) this.#answer(request);
   }

@@ -1,11 +1,11 @@
-/** Positions in the change feed (docs/changes.md), in the order of (time, id). Pure. */
+/** Positions in the change feed (docs/changes.md), in the order of (time, id). */
 
 import { toUnixMs } from '../../../schema/common.js';
 import { isJsonObject } from '../../../src/base/json.js';
 import { decodeUtf8, parseJson } from '../../../src/base/json-guard.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
 
-/** After every entry up to this one, which need not exist. */
+/** The position after this entry, which need not exist. */
 export interface ChangePlace {
   readonly at: UnixMs;
   /** Lower case. */
@@ -14,11 +14,9 @@ export interface ChangePlace {
 
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-
-/** Before every entry: no id is as small. */
 export const FEED_START: ChangePlace = { at: 0, id: FIRST_ID };
 
-/** After all entries below that time, and before those at it. */
+/** Before the first entry at that time. */
 export function placeBefore(at: UnixMs): ChangePlace {
   return { at: at - 1, id: LAST_ID };
 }
@@ -30,7 +28,6 @@ export function cursorOf({ at, id }: ChangePlace): string {
 
 const BASE64URL = /^[A-Za-z0-9_-]+$/;
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
-/** A fraction finer than milliseconds. */
 const FINER_THAN_MS = /\.\d{3}\d*[1-9]/;
 
 /** Undefined for an invalid cursor. */
@@ -44,6 +41,6 @@ export function placeOf(cursor: string): ChangePlace | undefined {
   const at = toUnixMs(created_at);
   const id = named.toLowerCase();
   if (at === undefined || !UUID.test(id)) return undefined;
-  // Entries have whole milliseconds: the cursor is after all of that one.
+  // Entries have whole milliseconds, so the cursor is after all entries of this one.
   return { at, id: FINER_THAN_MS.test(created_at) ? LAST_ID : id };
 }

@@ -1,8 +1,8 @@
 /**
- * Pages of a tenant's change feed, as JSON text: audit entries in the order of (time, id). The entries of a unit are
- * packed in one row of `audit_log`, or in the row of the instance that the unit created, and have the row's time. Both
- * tables are walked by an index (`audit_log_by_tenant`, `instances_by_tenant` backwards), and entries of one
- * millisecond are sorted. Most instances of a batch have no entries, so a read walks past some thousands at a time.
+ * Pages of a tenant's change feed: audit entries in the order of (time, id). The entries of a unit
+ * are packed in one row of `audit_log`, or in the row of the instance that the unit created. Both
+ * tables are walked by an index, and entries of one millisecond are sorted. Instances of a batch
+ * mostly have no entries, so each read walks past some thousands of them.
  */
 
 import { LIMITS } from '../../../src/base/limits.js';
@@ -13,12 +13,6 @@ import type { Reader } from '../../../src/db/reads/reader.js';
 import { type AuditRow, auditText } from '../../instance/front/audit-reads.js';
 import { type ChangePlace, placeBefore } from '../core/change-cursor.js';
 
-interface ChangeRow extends AuditRow {
-  readonly id: string;
-  readonly instance_id: string;
-}
-
-/** `AuditEntry` as JSON text, with its position. */
 export interface ChangeEntry extends ChangePlace {
   readonly text: string;
 }
@@ -26,7 +20,7 @@ export interface ChangeEntry extends ChangePlace {
 export interface ChangesRequest {
   readonly tenant: string;
   readonly after: ChangePlace;
-  /** Exclusive upper bound: see the watermark in `actors/feed/changes.ts`. */
+  /** Exclusive: the watermark (`actors/feed/changes.ts`). */
   readonly below: UnixMs;
   readonly limit: number;
   readonly bytesMax?: number;
@@ -34,17 +28,16 @@ export interface ChangesRequest {
 
 export interface ChangesPage {
   readonly entries: readonly ChangeEntry[];
-  /** Everything up to here is in this page or an earlier one. */
+  /** All entries up to here are in this page or an earlier one. */
   readonly place: ChangePlace;
-  /** There are, or may be, more entries below. */
+  /** There may be more entries below the watermark. */
   readonly hasMore: boolean;
 }
 
-/** Maximum instances that one statement walks past. */
+/** Instances that one statement walks past. */
 const INSTANCES_AT_ONCE = 2_000;
-/** Maximum such statements per page, which then reports that there may be more. */
+/** Such statements per page; the page then reports that there may be more. */
 const WINDOWS_MAX = 50;
-
 const CHEAPER = 'ask for a smaller limit';
 
 export async function changesPage(reads: Reader, request: ChangesRequest): Promise<ChangesPage> {
@@ -77,7 +70,9 @@ async function readWindow(
   { tenant, after, below, limit, bytesMax }: Required<ChangesRequest>,
 ): Promise<{ readonly entries: readonly ChangeEntry[]; readonly isCut: boolean }> {
   const entries: ChangeEntry[] = [];
-  const { texts, isCut } = await reads.batch<ChangeRow>({
+  const { texts, isCut } = await reads.batch<
+    AuditRow & Readonly<Record<'id' | 'instance_id', string>>
+  >({
     // One more than wanted shows whether there are more.
     query: changesQuery(tenant, after, below, limit + 1),
     toText: (row) => {
@@ -89,13 +84,13 @@ async function readWindow(
     rowsMax: limit,
     bytesMax,
   });
-  // The last one may not have fitted.
+  // The last entry may not have fitted.
   return { entries: entries.slice(0, texts.length), isCut };
 }
 
 /**
- * The time of the last instance that a statement walks past, not counting those of the same time as the position; none
- * when there are fewer. Ten thousand instances of a batch may have one time, so each window ends at a later one.
+ * Returns the time of the last instance that a statement walks past, if there are that many.
+ * Instances at the time of the position are not counted, because a whole batch may have one time.
  */
 export function windowQuery(tenant: string, from: UnixMs, below: UnixMs): Query {
   return {
@@ -107,7 +102,6 @@ export function windowQuery(tenant: string, from: UnixMs, below: UnixMs): Query 
   };
 }
 
-/** Entries after a position and below a time, in the order of the feed. */
 export function changesQuery(
   tenant: string,
   after: ChangePlace,
@@ -132,8 +126,9 @@ export function changesQuery(
 }
 
 /**
- * The mark of the feed under earlier owners of the database (`actors/feed/changes.ts`); 0 when the feed was never read.
- * Read before anything is stamped, when the predecessor cannot raise the mark any more.
+ * The mark of earlier owners of the database (`actors/feed/changes.ts`); 0 if the feed was never
+ * read. Must be called before an entry is stamped, when the predecessor can no longer raise the
+ * mark.
  */
 export function readChangeMark(connectionString: string): Promise<UnixMs> {
   return withClient({ connectionString, applicationName: 'engine start' }, async (client) => {

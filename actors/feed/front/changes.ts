@@ -1,6 +1,6 @@
 /**
- * The change feed (docs/changes.md): audit entries of a tenant in the order of (time, id), in pages and as server-sent
- * events. Shards report commits, so nothing is polled.
+ * The change feed (docs/changes.md): audit entries of a tenant, in pages and as server-sent events.
+ * Shards report commits, so nothing is polled.
  */
 
 import { setMaxListeners } from 'node:events';
@@ -27,16 +27,15 @@ import {
   placeOf,
 } from '../core/change-cursor.js';
 import type { feedOperations } from '../room.js';
-import { type ChangeEntry, type ChangesPage, changesPage } from './change-reads.js';
+import { type ChangesPage, changesPage } from './change-reads.js';
 import { type EventStream, OpenStreams } from './event-stream.js';
 
-/** Buffer of a stream whose client does not read. */
+/** Bounds the buffer of a stream with a client that does not read. */
 const STREAM_PAGE_BYTES = 1024 * 1024;
-/** Streams end when their clients do, which cannot be predicted. */
 const RETRY_AFTER_MS = 5_000;
-/** Minimum interval between reads of a stream, and between requests to a shard, so that changes are batched. */
+/** Minimum interval of reads and of requests to a shard, so that changes are batched. */
 const PACE_MS = 50;
-/** Retry interval while shards or the database are unavailable. */
+/** While a shard or the database is unavailable. */
 const RETRY_MS = 500;
 
 interface ChangesDeps extends Pick<FrontKernel, 'clock' | 'now' | 'log'> {
@@ -49,7 +48,7 @@ export class Changes {
   readonly #deps: ChangesDeps;
   readonly streams: OpenStreams;
   readonly #followed = new Map<string, FollowedTenant>();
-  /** Pages being read, shared by streams at one position. */
+  /** Reads in progress, shared by streams at one position. */
   readonly #pages = new Map<string, Promise<ChangesPage>>();
 
   constructor(deps: ChangesDeps) {
@@ -61,14 +60,14 @@ export class Changes {
   }
 
   readonly operations = {
-    /** Rejects with an EngineError: 400 or 503. */
+    /** @throws EngineError 400 or 503 */
     'changes.list': async (front, call) => {
       const { query } = call;
       const tenant = tenantOf(call, query.tenant_id);
       const after = placeIn('cursor', query.cursor) ?? FEED_START;
       const limit = Math.max(query.limit, 1);
       const below = await this.#belowNow().catch((error: unknown) => {
-        // Entries below the last watermark stay readable while nothing is committed.
+        // Without a writer nothing is committed, so the last watermark stays valid.
         const isDown = error instanceof EngineError && error.code === 'ENG_DATABASE_DOWN';
         if (!isDown || this.watermark.last === 0) throw error;
         return this.watermark.last;
@@ -79,20 +78,19 @@ export class Changes {
       const texts = page.entries.map(({ text }) => text);
       return jsonReply(`{"changes":[${texts.join(',')}],${cursor}"has_more":${page.hasMore}}`);
     },
-    /** Rejects with an EngineError: 400, 429, or 503. */
+    /** @throws EngineError 400, 429 or 503 */
     'changes.stream': async (front, call) => {
       const { query } = call;
       const tenant = tenantOf(call, query.tenant_id);
-      const given =
+      const requested =
         placeIn('cursor', query.cursor) ?? placeIn('Last-Event-ID', call.header('last-event-id'));
       return this.streams.open(call, async (signal) => {
-        const start = given ?? placeBefore(await this.#belowNow());
+        const start = requested ?? placeBefore(await this.#belowNow());
         return (events) => this.#follow(front.reads, tenant, start, events, signal);
       });
     },
   } satisfies Partial<FrontOperations>;
 
-  /** Above any entry that the caller may know. */
   #belowNow(): Promise<UnixMs> {
     return this.watermark.above(Math.floor(this.#deps.now()));
   }
@@ -104,9 +102,11 @@ export class Changes {
     events: EventStream,
     signal: AbortSignal,
   ): Promise<void> {
-    const followed = this.#join(tenant);
+    const follow = () => new FollowedTenant(this.#deps, tenant);
+    const followed = valueFor(this.#followed, tenant, follow);
+    followed.join();
     try {
-      // Sent at once, so that a client that disconnects before the first change resumes from here.
+      // A client that disconnects before the first change resumes from here.
       await events.sendFrames([`: from here\nid: ${cursorOf(start)}\n\n`]);
       let place = start;
       let seen = 0;
@@ -116,7 +116,10 @@ export class Changes {
           const below = await this.watermark.above(news.past);
           for (let hasMore = true; hasMore; ) {
             const page = await this.#page(reads, tenant, place, below);
-            await events.sendFrames(page.entries.map(frameOf));
+            const frames = page.entries.map(
+              (entry) => `id: ${cursorOf(entry)}\nevent: change\ndata: ${entry.text}\n\n`,
+            );
+            await events.sendFrames(frames);
             ({ place, hasMore } = page);
           }
           seen = news.seen;
@@ -131,13 +134,6 @@ export class Changes {
     }
   }
 
-  #join(tenant: string): FollowedTenant {
-    const start = () => new FollowedTenant(this.#deps, tenant);
-    const followed = valueFor(this.#followed, tenant, start);
-    followed.join();
-    return followed;
-  }
-
   #page(reads: Reads, tenant: string, after: ChangePlace, below: UnixMs): Promise<ChangesPage> {
     const key = JSON.stringify([tenant, after, below]);
     return valueFor(this.#pages, key, () => {
@@ -147,10 +143,6 @@ export class Changes {
       );
     });
   }
-}
-
-function frameOf(entry: ChangeEntry): string {
-  return `id: ${cursorOf(entry)}\nevent: change\ndata: ${entry.text}\n\n`;
 }
 
 /** @throws EngineError 400 */
@@ -168,11 +160,9 @@ function placeIn(name: string, cursor: string | undefined): ChangePlace | undefi
   return place;
 }
 
-// ---------------------------------------------------------------- requests to the shards
-
 /**
- * Readers within this time share one request to the shards. Each request may put the times of entries a millisecond
- * ahead, so at most one in this time does not outrun the clock.
+ * Readers within this time share one request to the shards. A request may advance the times of
+ * entries by a millisecond, so more frequent ones would outrun the clock.
  */
 const ROUND_MS = 2;
 
@@ -182,7 +172,7 @@ interface WatermarkDeps extends Pick<ChangesDeps, 'client' | 'shards'> {
 
 export class Watermark {
   readonly #deps: WatermarkDeps;
-  /** No shard may stamp below; see `SupervisorDeps.stampsFrom`. */
+  /** See `SupervisorDeps.stampsFrom`. */
   #highest: UnixMs = 0;
   #past: UnixMs = 0;
   #round: Promise<UnixMs> | undefined;
@@ -197,7 +187,7 @@ export class Watermark {
     return this.#highest;
   }
 
-  /** The latest result of `above`: every entry below it is in the rows. 0: none yet. */
+  /** The latest result of `above`; 0: none yet. */
   get last(): UnixMs {
     return this.#last;
   }
@@ -208,8 +198,9 @@ export class Watermark {
   }
 
   /**
-   * A time above `past` below which all entries are in the rows. Rejects with an EngineError when a shard is
-   * unavailable.
+   * A time after `past` below which all entries are committed.
+   *
+   * @throws EngineError if a shard is unavailable
    */
   above(past: UnixMs): Promise<UnixMs> {
     this.#past = Math.max(this.#past, past);
@@ -222,7 +213,7 @@ export class Watermark {
     return this.#round;
   }
 
-  /** Repeated when a shard stamps ahead of its clock, so that a caller's own changes are visible at once. */
+  /** A second request covers shards that stamp ahead of their clock. */
   async #below(past: UnixMs): Promise<UnixMs> {
     let { below, ahead } = await this.#ask(past);
     if (below <= ahead) ({ below } = await this.#ask(ahead));
@@ -232,13 +223,13 @@ export class Watermark {
 
   async #ask(past: UnixMs): Promise<{ readonly below: UnixMs; readonly ahead: UnixMs }> {
     const { client, shards } = this.#deps;
-    const asked = Array.from({ length: shards }, async (_, shard) => {
+    const requests = Array.from({ length: shards }, async (_, shard) => {
       const reply = await client.ask(shard, 'changes.watermark', '', '', past);
       const answer = JSON.parse(reply.body) as { readonly at: UnixMs; readonly ahead: UnixMs };
       this.raise(answer.at);
       return answer;
     });
-    const answers = await Promise.all(asked);
+    const answers = await Promise.all(requests);
     return {
       below: Math.min(...answers.map(({ at }) => at)),
       ahead: Math.max(...answers.map(({ ahead }) => ahead)),
@@ -246,14 +237,13 @@ export class Watermark {
   }
 }
 
-/** A followed tenant: one request per shard, whatever the number of followers. */
+/** Shares one request per shard among all followers of a tenant. */
 class FollowedTenant {
   readonly #deps: ChangesDeps;
   readonly #tenant: string;
   readonly #ending = new AbortController();
   readonly #waiting = new Set<() => void>();
   #followers = 0;
-  /** Counts reported changes. */
   #news = 0;
   #past: UnixMs = 0;
 
@@ -269,7 +259,7 @@ class FollowedTenant {
     this.#followers += 1;
   }
 
-  /** @returns whether no follower is left, and requests have ended */
+  /** Ends the requests of the last follower. @returns whether it was the last one */
   leave(): boolean {
     this.#followers -= 1;
     if (this.#followers > 0) return false;
@@ -278,8 +268,8 @@ class FollowedTenant {
   }
 
   /**
-   * Resolves on a change since `seen`, with the next value of `seen`; the times of reported entries are at most `past`.
-   * Rejects with the reason of the signal.
+   * Resolves on a change since `seen`, with the next `seen` and an upper bound of the times of
+   * entries. Rejects with the reason of the signal.
    */
   async newsSince(seen: number, signal: AbortSignal): Promise<{ seen: number; past: UnixMs }> {
     while (this.#news === seen) await this.#wait(signal);
@@ -306,7 +296,7 @@ class FollowedTenant {
     for (const settle of this.#waiting) settle();
   }
 
-  /** An unknown version is answered at once, so nothing is missed. */
+  /** An unknown version is answered at once, so no change is missed. */
   async #watch(shard: number): Promise<void> {
     const { client } = this.#deps;
     const { signal } = this.#ending;

@@ -1,7 +1,4 @@
-/**
- * Server-sent event streams: their number, begin, end, and writes. A client that does not read delays its own stream
- * only.
- */
+/** Server-sent event streams. A client that does not read delays only its own stream. */
 
 import { type EngineError, unavailable } from '../../../src/base/errors.js';
 import { LIMITS } from '../../../src/base/limits.js';
@@ -12,7 +9,7 @@ import type { HttpBodyStream, HttpExchange, HttpStreamHead } from '../../../src/
 
 /** Proxies close connections that are idle for a minute. */
 const KEEP_ALIVE_MS = 15_000;
-/** Small events are written together, up to this size. */
+/** Small events are combined up to this size. */
 const CHUNK_CHARACTERS = 16 * 1024;
 
 const HEAD: HttpStreamHead = {
@@ -25,15 +22,13 @@ const HEAD: HttpStreamHead = {
 };
 
 export interface OpenStreamsOptions {
-  /** The response when all streams are open or the tenant has its share. */
   readonly tooMany: (message: string) => EngineError;
   readonly log: Logger;
 }
 
-/** Writes all events. Rejects with the reason of the signal once that is aborted. */
+/** Writes all events. Rejects with the reason of an aborted signal. */
 export type Feed = (events: EventStream) => Promise<void>;
 
-/** The open streams, which are bounded and end with the engine. */
 export class OpenStreams {
   readonly #options: OpenStreamsOptions;
   readonly #open = new Set<AbortController>();
@@ -44,9 +39,8 @@ export class OpenStreams {
   }
 
   /**
-   * @param prepare runs before the head of the response; its errors are responses of their own
-   *
-   * @throws EngineError when too many are open, and what `prepare` rejects with
+   * @param prepare runs before the head of the response; its errors reject
+   * @throws EngineError when too many streams are open
    */
   async open(
     { tenant, key }: Pick<AnyCall, 'tenant' | 'key'>,
@@ -99,7 +93,7 @@ export class OpenStreams {
   }
 }
 
-/** Writes events, and waits while the client does not read. */
+/** Writes wait while the client does not read. */
 export class EventStream {
   readonly #stream: HttpBodyStream;
   readonly #signal: AbortSignal;
@@ -114,18 +108,18 @@ export class EventStream {
       this.#isFull = false;
       this.#resume();
     });
-    // A client that does not read would only add to the buffer.
+    // Nothing is added to a full buffer.
     this.#keepAlive = setInterval(() => {
       if (!this.#isFull) this.#write(':\n\n');
     }, KEEP_ALIVE_MS);
   }
 
-  /** One event per text, which is JSON without line breaks. */
+  /** @param texts JSON without line breaks, one event each */
   send(name: string, texts: readonly string[]): Promise<void> {
     return this.sendFrames(texts.map((text) => `event: ${name}\ndata: ${text}\n\n`));
   }
 
-  /** @param frames whole events, each with its final empty line */
+  /** @param frames complete events, each with its final empty line */
   async sendFrames(frames: readonly string[]): Promise<void> {
     let chunk = '';
     for (const frame of frames) {
@@ -164,22 +158,19 @@ export class EventStream {
   }
 }
 
-// ---------------------------------------------------------------- limits
-
-/** Releases the place, once; or the reason why there is none. */
+/** `release` is called once; `message` says why there is no place. */
 export type StreamPlace =
   | { readonly ok: true; readonly release: () => void }
   | { readonly ok: false; readonly message: string };
 
 /**
- * Limits open streams (docs/limits.md). A tenant may use free places up to a limit of its own; the last places are
- * reserved for tenants with few streams, and some for the root key, so that operators can always watch.
+ * Limits open streams (docs/limits.md). Each tenant has a limit, the last places are reserved for
+ * tenants with few streams, and some more for the root key, so that operators can always watch.
  */
 export class StreamPlaces {
   readonly #open = new Tally();
   #ofRoot = 0;
 
-  /** @param isRoot the caller has the root key, whatever tenant it acts for */
   take(tenant: string, isRoot: boolean): StreamPlace {
     const message = this.#refusal(tenant);
     if (message === undefined) {
@@ -188,12 +179,10 @@ export class StreamPlaces {
     }
     if (!isRoot || this.#ofRoot >= LIMITS.streamsOfRoot) return { ok: false, message };
     this.#ofRoot += 1;
-    return {
-      ok: true,
-      release: () => {
-        this.#ofRoot -= 1;
-      },
+    const release = () => {
+      this.#ofRoot -= 1;
     };
+    return { ok: true, release };
   }
 
   #refusal(tenant: string): string | undefined {
@@ -201,11 +190,11 @@ export class StreamPlaces {
     const ownMax = LIMITS.streamsPerTenantMax;
     if (own >= ownMax) return `${ownMax} streams of this tenant are open`;
     const all = LIMITS.streamsMax - LIMITS.streamsOfRoot;
-    const left = all - this.#open.sum;
-    if (left <= 0) return `${all} streams are open`;
-    const [kept, few] = [LIMITS.streamsOfSmall, LIMITS.streamsOfSmallMax];
-    return left <= kept && own >= few
-      ? `the last ${kept} streams are for tenants that have fewer than ${few}`
+    const free = all - this.#open.sum;
+    if (free <= 0) return `${all} streams are open`;
+    const [reserved, few] = [LIMITS.streamsOfSmall, LIMITS.streamsOfSmallMax];
+    return free <= reserved && own >= few
+      ? `the last ${reserved} streams are for tenants that have fewer than ${few}`
       : undefined;
   }
 }

@@ -1,8 +1,7 @@
 /**
- * `GET /instances/{id}/stream`: states and outputs of one instance as server-sent events until it ends
- * (docs/changes.md). The instance's shard reports commits, and then new outputs are read; changes within one interval
- * are batched. A stream waits while its shard or the database is unavailable, and then continues. A client that does
- * not read delays its own stream only, which buffers one batch of outputs at most.
+ * `GET /instances/{id}/stream`: states and outputs of one instance as server-sent events until it
+ * ends (docs/changes.md). The shard reports commits, then new outputs are read; changes within an
+ * interval are batched. A stream waits while its shard or the database is unavailable.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -38,14 +37,14 @@ export function openInstanceStreams({ client, log }: InstanceStreamsDeps) {
   /** Rejects with an EngineError: 400, 404, or 429 and 503 when too many are open. */
   const open: StreamOperation<'instances.stream'> = (front, call) =>
     streams.open(call, async (signal) => {
-      const follower = new Follower(client, front, call, signal);
+      const follower = new Follower({ client, front, call, signal });
       const first = await follower.look();
       return (events) => follower.follow(first, events);
     });
   return { streams, operations: { 'instances.stream': open } satisfies Partial<FrontOperations> };
 }
 
-/** The shard's report on an instance; see `actors/feed/watchers.ts` for its versions. */
+/** The report of the shard (`actors/feed/watchers.ts`). */
 interface Seen {
   readonly state: InstanceState;
   readonly updated_at: string;
@@ -53,46 +52,36 @@ interface Seen {
   readonly version: number;
 }
 
-/** One instance, and the position of its stream. Everything rejects once the signal is aborted. */
+interface FollowerDeps extends Pick<InstanceStreamsDeps, 'client'> {
+  readonly front: FrontDeps;
+  readonly call: Call<'instances.stream'>;
+  readonly signal: AbortSignal;
+}
+
+/** The position of one stream. All methods reject once the signal is aborted. */
 class Follower {
-  readonly #client: InstanceStreamsDeps['client'];
-  readonly #front: FrontDeps;
-  readonly #call: Call<'instances.stream'>;
+  readonly #deps: FollowerDeps;
   readonly #paceMs: number;
-  readonly #signal: AbortSignal;
-  /** Undefined: none, so that a look is answered at once. */
+  /** Undefined: the next look is answered at once. */
   #version: number | undefined;
   #state: InstanceState | undefined;
   #lastOutput: ListedOutput | undefined;
 
-  constructor(
-    client: InstanceStreamsDeps['client'],
-    front: FrontDeps,
-    call: Call<'instances.stream'>,
-    signal: AbortSignal,
-  ) {
-    this.#client = client;
-    this.#front = front;
-    this.#call = call;
-    this.#paceMs = Math.min(Math.max(call.query.poll_ms, PACE_MS_MIN), PACE_MS_MAX);
-    this.#signal = signal;
+  constructor(deps: FollowerDeps) {
+    this.#deps = deps;
+    this.#paceMs = Math.min(Math.max(deps.call.query.poll_ms, PACE_MS_MIN), PACE_MS_MAX);
   }
 
   get #id(): string {
-    return this.#call.params.id;
+    return this.#deps.call.params.id;
   }
 
-  /** Resolves when the instance has changed since the known version, or after some time. */
+  /** Resolves on a change since the known version, or after some seconds. */
   async look(): Promise<Seen> {
-    const shard = this.#client.shardOf(this.#id);
-    const reply = await this.#client.ask(
-      shard,
-      'instances.watch',
-      this.#call.tenant,
-      this.#id,
-      this.#version,
-      this.#signal,
-    );
+    const id = this.#id;
+    const { client, call, signal } = this.#deps;
+    const watch = [call.tenant, id, this.#version, signal] as const;
+    const reply = await client.ask(client.shardOf(id), 'instances.watch', ...watch);
     return JSON.parse(reply.body) as Seen;
   }
 
@@ -104,7 +93,7 @@ class Follower {
         seen ??= await this.look();
         if (await this.#write(seen, events)) return;
       } catch (error) {
-        this.#signal.throwIfAborted();
+        this.#deps.signal.throwIfAborted();
         if (!(error instanceof EngineError)) throw error;
         if (error.code === 'ENG_NOT_FOUND') {
           await events.send('error', [JSON.stringify({ error: error.message })]);
@@ -113,15 +102,13 @@ class Follower {
         this.#version = undefined;
       }
       seen = undefined;
-      await pause(this.#paceMs, undefined, { signal: this.#signal });
+      await pause(this.#paceMs, undefined, { signal: this.#deps.signal });
     }
   }
 
   /** @returns whether the instance has ended */
-  async #write(
-    { state, updated_at, failure, version }: Seen,
-    events: EventStream,
-  ): Promise<boolean> {
+  async #write(seen: Seen, events: EventStream): Promise<boolean> {
+    const { state, updated_at, failure, version } = seen;
     if (version === this.#version) return false;
     const why = failure === null ? {} : { failure };
     if (state !== this.#state) {
@@ -130,7 +117,7 @@ class Follower {
       this.#state = state;
     }
     for (let isMore = true; isMore; ) {
-      const batch = await this.#front.reads.batch(outputsAfter(this.#id, this.#lastOutput));
+      const batch = await this.#deps.front.reads.batch(outputsAfter(this.#id, this.#lastOutput));
       await events.send('output', batch.texts);
       this.#lastOutput = batch.last ?? this.#lastOutput;
       isMore = batch.isCut;
