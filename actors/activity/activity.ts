@@ -1,7 +1,7 @@
 /**
- * Counts created and ended instances of one shard by tenant and minute, when they are committed. The counts are written
- * a few times a minute, so they cost neither latency nor a row per change; a crash loses unwritten ones
- * (docs/decisions/0038-counters-logs-and-traces.md).
+ * Counts committed creations and ends of instances of one shard, by tenant and minute. The counts
+ * are written a few times a minute; a crash loses the latest ones (docs/decisions/0038-counters-
+ * logs-and-traces.md).
  */
 
 import type { BackgroundJob } from '../../src/base/background-job.js';
@@ -25,18 +25,18 @@ interface ActivityDeps extends ServiceDeps, PruningDeps, Pick<Kernel, 'shard'> {
 type Change = 'created' | 'completed' | 'failed' | 'cancelled';
 
 interface Minute extends Record<Change, number> {
-  /** Of the first change. */
+  /** The time of the first change. */
   readonly at: UnixMs;
   readonly durations: Buckets;
   isWritten: boolean;
 }
 
 const MINUTE_MS = 60_000;
-/** Maximum delay of a write; the end of a minute is written at once. */
+/** Maximum delay of a write. */
 const WRITE_MS = 20_000;
-/** Tenants counted at a time, of about a kilobyte each; changes of further ones are dropped, and counted as such. */
+/** Of about a kilobyte each. Changes of further tenants are counted in a metric only. */
 const TENANTS_MAX = 10_000;
-/** Small enough not to delay a flush of the writer. */
+/** Larger units would delay the writer. */
 const ROWS_PER_UNIT = 500;
 export const ACTIVITY_KEPT_MS = 7 * 24 * 60 * MINUTE_MS;
 
@@ -64,7 +64,7 @@ export class Activity implements Room {
     this.#pruning?.wake();
   }
 
-  /** @param durationMs from creation to end, of instances that completed or failed */
+  /** @param durationMs from creation to end, for completed and failed instances */
   count(tenant: string, change: Change, durationMs?: number): void {
     if (this.#deps.commits.suspended.has(tenant)) return;
     const minute = this.#minutes.get(tenant) ?? this.#begin(tenant);
@@ -81,7 +81,7 @@ export class Activity implements Room {
     this.#write();
   }
 
-  /** The tenant is about to be suspended: writes its counts while its units are still accepted. */
+  /** Writes the counts before the suspension, while units are still accepted. */
   tenantLeaves(tenant: string): void {
     this.#write();
     this.#minutes.delete(tenant);
@@ -105,7 +105,7 @@ export class Activity implements Room {
     return minute;
   }
 
-  /** Soon, and exactly at the end of the minute. */
+  /** After `WRITE_MS`, and at the end of the minute. */
   #writeLater(now: UnixMs): void {
     if (this.#isStopped) return;
     const { clock, schedule } = this.#deps;

@@ -9,7 +9,6 @@ export const ACTIVITY_SQL = {
 
 export function activityLoads(queries: Queries) {
   const sql = queries.of(ACTIVITY_SQL);
-
   return {
     async oldestActivity(): Promise<UnixMs | undefined> {
       const oldest = await sql.one<{ at: string }>('oldestActivity', []);

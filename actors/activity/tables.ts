@@ -1,4 +1,4 @@
-/** The table of created and ended instances by tenant and minute. Pure. */
+/** Created and ended instances by tenant and minute. */
 
 import { mutations, set, special } from '../../src/db/mutation.js';
 import { table } from '../../src/db/table.js';

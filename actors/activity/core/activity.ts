@@ -1,4 +1,4 @@
-/** Aggregates stored minutes into intervals, with histograms of durations. Pure. */
+/** Aggregates stored minutes into intervals, with histograms of durations. */
 
 import type { ActivityInterval } from '../../../schema/statistics.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
@@ -7,20 +7,14 @@ type Sums = Pick<ActivityInterval, 'created' | 'completed' | 'failed' | 'cancell
 
 export interface StoredMinute extends Sums {
   readonly at: string;
-  /** JSON: pairs of a bucket and a count. */
+  /** JSON pairs of bucket and count. */
   readonly durations: string;
 }
 
-interface Interval {
-  readonly counts: Sums;
-  readonly durations: Buckets;
-}
-
-/** Every interval from the one with `since` until now. */
 export class ActivityLines {
   readonly #since: UnixMs;
   readonly #stepMs: number;
-  readonly #intervals: readonly Interval[];
+  readonly #intervals: readonly { readonly counts: Sums; readonly durations: Buckets }[];
 
   constructor(since: UnixMs, now: UnixMs, stepMs: number) {
     this.#since = since;
@@ -54,11 +48,8 @@ export class ActivityLines {
   }
 }
 
-// ---------------------------------------------------------------- durations
-
 /** Buckets per doubling: a quantile is at most a tenth off. */
 const PER_DOUBLING = 4;
-
 /** A histogram with exponential buckets: quantiles have the same relative error at any scale. */
 export type Buckets = Map<number, number>;
 
@@ -71,7 +62,7 @@ export function addTo(buckets: Buckets, bucket: number, count: number): void {
   buckets.set(bucket, (buckets.get(bucket) ?? 0) + count);
 }
 
-/** In ms, the geometric middle of a bucket; null without observations. @param part between 0 and 1 */
+/** The geometric middle of a bucket, in ms; null without observations. */
 export function quantile(buckets: Buckets, part: number): number | null {
   const total = [...buckets.values()].reduce((sum, count) => sum + count, 0);
   let below = 0;

@@ -1,7 +1,6 @@
 /**
- * Statistics of instances and tasks (docs/operate/statistics.md), each over a bounded number of rows. Failed instances
- * walk `dead_letters_by_tenant`, open tasks `open_tasks_by_tenant`, and outcomes of a release
- * `release_outcomes_by_release` in their order; the latter look up each instance by key.
+ * Statistics of instances and tasks (docs/operate/statistics.md), each over a bounded number of
+ * rows that is read by an index in its order.
  */
 
 import {
@@ -47,14 +46,13 @@ import { ACTIVITY_KEPT_MS } from '../activity.js';
 import { ActivityLines, type StoredMinute } from '../core/activity.js';
 import { ACTIVITY } from '../tables.js';
 
-/** The number of rows that were read, in each of the aggregated rows. */
+/** Each aggregated row has the number of rows read. */
 interface LookedAt {
   readonly looked_at: number;
 }
 
-/** The newest failed instances by reason. */
 const failures: Operation<'instances.failures'> = async (deps, call) => {
-  // There is at least one row, without a group when there is none.
+  // There is always a row, which has no count if there are no groups.
   const rows = await deps.reads.rowsOf<LookedAt & (FailureGroup | { count: null })>(
     failuresQuery(listQuery(call)),
     'name the tenant',
@@ -86,16 +84,16 @@ function queueList(kernel: Kernel): Operation<'queues.list'> {
   };
 }
 
-/** The waiting polls of all shards, which are asked on demand, so that polls need no reports. */
+/** Shards report their waiting polls on demand. */
 async function openPolls(
   { client, settings: { shards } }: Kernel,
   tenant: string,
 ): Promise<OpenPolls[]> {
-  const asked = Array.from({ length: shards }, async (_, shard) => {
+  const requests = Array.from({ length: shards }, async (_, shard) => {
     const { body } = await client.ask(shard, 'queues.openPolls', tenant, '', undefined);
     return JSON.parse(body) as OpenPolls[];
   });
-  return (await Promise.all(asked)).flat();
+  return (await Promise.all(requests)).flat();
 }
 
 const MINUTE_MS = 60_000;
@@ -104,8 +102,8 @@ const HOUR_MS = 60 * MINUTE_MS;
 const activity: Operation<'activity.get'> = async (deps, call) => {
   const { query } = call;
   const now = deps.now();
-  const asked = query.since === undefined ? now - HOUR_MS : Date.parse(query.since);
-  const kept = Math.min(now, Math.max(asked, now - ACTIVITY_KEPT_MS));
+  const requested = query.since === undefined ? now - HOUR_MS : Date.parse(query.since);
+  const kept = Math.min(now, Math.max(requested, now - ACTIVITY_KEPT_MS));
   const since = kept - (kept % MINUTE_MS);
   const least = Math.ceil((now - since) / INTERVALS_MAX / MINUTE_MS) * MINUTE_MS;
   const stepMs = Math.max(query.step * 1_000, least);
@@ -126,7 +124,7 @@ const activity: Operation<'activity.get'> = async (deps, call) => {
   return jsonReply(JSON.stringify(answer));
 };
 
-/** Intervals of a default step. */
+/** The default step results in this many intervals. */
 const INTERVALS = 60;
 
 /** A release whose canary has not begun has no points. */
@@ -135,8 +133,8 @@ const series: Operation<'releases.series'> = async (deps, call) => {
   const now = deps.now();
   const since = Date.parse(release.canary_started_at ?? isoTime(now));
   const age = Math.max(1, Math.ceil((now - since) / 1_000));
-  const asked = call.query.step ?? Math.ceil(age / INTERVALS);
-  const step = Math.max(asked, Math.ceil(age / INTERVALS_MAX));
+  const requested = call.query.step ?? Math.ceil(age / INTERVALS);
+  const step = Math.max(requested, Math.ceil(age / INTERVALS_MAX));
   const rows = await deps.reads.rowsOf<Outcomes & LookedAt>(
     outcomesQuery(release.id, since, step),
     'ask again for a larger step',
@@ -161,8 +159,6 @@ export function openActivityFront(kernel: Kernel) {
   } satisfies FrontRoom;
 }
 
-// ---------------------------------------------------------------- failures
-
 const FAILED = timeFilters(DEAD_LETTERS, 'failed_at', 'd');
 const FAILURE_FILTERS = {
   ...filtersOf(DEAD_LETTERS, ['namespace'], 'd'),
@@ -173,30 +169,26 @@ const NAME_FILTERS = {
   ...filtersOf(SEQUENCES, ['tenant_id', 'namespace']),
   sequence_name: { column: 'sequences.name', type: 'text' } satisfies Filter,
 };
-type FailuresAsked = Narrowing<keyof typeof FAILURE_FILTERS | keyof typeof NAME_FILTERS>;
-
+type FailureFilter = Narrowing<keyof typeof FAILURE_FILTERS | keyof typeof NAME_FILTERS>;
 const GROUPED_BY = 'namespace, sequence_id, failure_code, block_id, handler, folded_reason';
 
-/**
- * One row beyond the bound shows that there are more. Names of sequences, and the newest message of a group, are read
- * for the groups only.
- */
-export function failuresQuery(asked: FailuresAsked): Query {
+/** One row beyond the bound shows that there are more. */
+export function failuresQuery(filter: FailureFilter): Query {
   const walked = new Conditions();
-  narrow(walked, filtersOf(DEAD_LETTERS, ['tenant_id']), asked);
+  narrow(walked, filtersOf(DEAD_LETTERS, ['tenant_id']), filter);
   const conditions = new Conditions(walked.values);
-  narrow(conditions, FAILURE_FILTERS, asked);
+  narrow(conditions, FAILURE_FILTERS, filter);
   conditions.add(`d.failure_code is not null and ${isPresent('d')}`);
-  if (isAsked(asked.sequence_name)) {
+  if (isAsked(filter.sequence_name)) {
     const named = new Conditions(walked.values);
-    narrow(named, NAME_FILTERS, asked);
+    narrow(named, NAME_FILTERS, filter);
     conditions.add(`d.sequence_id = any(array(select id from sequences ${named.where}))`);
   }
   const newest = 'order by failed_at desc, created_at desc, instance_id desc';
   return walked.query(
     `with walked as materialized (select instance_id, created_at, failed_at, ${GROUPED_BY} ` +
       `from dead_letters ${walked.where} ` +
-      // The order of the index, also without a tenant: then it has the first tenants.
+      // The order of the index, also without a tenant; the first tenants are then read.
       `order by tenant_id, created_at desc, instance_id desc limit ${FAILURES_LOOKED_AT_MAX + 1}), ` +
       'groups as materialized (select count(*)::integer as count, min(failed_at) as first_at, ' +
       `max(failed_at) as last_at, (array_agg(instance_id ${newest}))[1] as example, ${GROUPED_BY} ` +
@@ -213,9 +205,7 @@ export function failuresQuery(asked: FailuresAsked): Query {
   );
 }
 
-// ---------------------------------------------------------------- queues
-
-/** By handler and queue; oldest tasks first, so that the age of the oldest waiting task is exact. */
+/** Oldest tasks first, so that the age of the oldest waiting task is exact. */
 function openTasksQuery(tenant: string | undefined): Query {
   const conditions = new Conditions();
   narrow(conditions, filtersOf(OPEN_TASKS, ['tenant_id']), { tenant_id: tenant });
@@ -231,7 +221,6 @@ function openTasksQuery(tenant: string | undefined): Query {
   );
 }
 
-/** Workers seen recently, by handler and queue. */
 function workersQuery(tenant: string | undefined, since: UnixMs): Query {
   const conditions = new Conditions();
   // A worker that polls without a tenant takes tasks of every tenant.
@@ -243,9 +232,7 @@ function workersQuery(tenant: string | undefined, since: UnixMs): Query {
   );
 }
 
-// ---------------------------------------------------------------- activity
-
-/** The newest minutes, one more than a response has. */
+/** Newest first, one more than a response has. */
 export function minutesQuery(tenant: string | undefined, since: UnixMs): Query {
   const conditions = new Conditions();
   narrow(conditions, filtersOf(ACTIVITY, ['tenant_id']), { tenant_id: tenant });
@@ -256,9 +243,7 @@ export function minutesQuery(tenant: string | undefined, since: UnixMs): Query {
   );
 }
 
-// ---------------------------------------------------------------- releases
-
-/** @param since where the first interval begins */
+/** @param since the beginning of the first interval */
 export function outcomesQuery(release: string, since: UnixMs, stepSecs: number): Query {
   const conditions = new Conditions();
   const place = conditions.param(release);
