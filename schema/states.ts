@@ -1,6 +1,6 @@
 /** State machines as tables, lists of words, and the order of priorities. */
 
-type Words<Line extends string> = Line extends `${infer Word} ${infer Rest}`
+export type Words<Line extends string> = Line extends `${infer Word} ${infer Rest}`
   ? Word | Words<Rest>
   : Line;
 

@@ -1,7 +1,6 @@
 /**
- * The interface through which block kinds report what their blocks read and what is wrong with them. `plan.ts`
- * implements it to build the plan that instances run by, `lint/definition.ts` to collect findings about a definition
- * before it is stored.
+ * The interface through which block kinds report the outputs that their blocks read, and problems. `plan.ts` implements
+ * it to build plans, `lint/definition.ts` to collect findings before a definition is stored.
  */
 
 import type { Block } from '../../schema/blocks.js';
@@ -36,10 +35,7 @@ export interface BlockCompiler {
   outputSchema(schema: JsonObject): SchemaCheck;
 }
 
-export function guardOf(
-  { type, when }: Pick<Block, 'type' | 'when'>,
-  compiler: BlockCompiler,
-): Parsed<Condition> | undefined {
+export function guardOf({ type, when }: Pick<Block, 'type' | 'when'>, compiler: BlockCompiler) {
   if (when == null) return undefined;
   const unparsed = `fails the ${type === 'step' ? 'step' : 'block'}`;
   return compiler.expression(when, { member: 'when', unparsed });

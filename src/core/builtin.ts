@@ -1,7 +1,7 @@
 /**
- * Built-in handlers that depend only on their parameters: the evaluator calls them in place, so a chain of them costs
- * one commit. They never throw; invalid parameters give a failure. `sleep` and `wait_for_event` are only parsed here
- * (docs/reference/instances.md, docs/events.md). Handlers with effects are in `handlers/`.
+ * Built-in handlers that depend only on their parameters. The evaluator calls them in place, so a chain of them costs
+ * one commit. They never throw: invalid parameters give a failure. `sleep` and `wait_for_event` are only parsed here;
+ * handlers with effects are in `handlers/`.
  */
 
 import { DURATION_MS_MAX, KEY_LENGTH_MAX, NAME_LENGTH_MAX } from '../../schema/common.js';
@@ -34,12 +34,11 @@ export type StepOutcome =
       readonly retryAfterMs?: number;
       /** Absent: the handler failed for a reason of its own. */
       readonly code?: FailureCode;
-      /** For handlers with effects: the request was answered, or never sent. Absent: its effect is uncertain. */
+      /** For handlers with effects: the request was answered or never sent. Absent: the effect is uncertain. */
       readonly isKnown?: boolean;
     };
 
 export type StepFailure = Extract<StepOutcome, { kind: 'failure' }>;
-
 export type { LogLevel } from '../../schema/handlers.js';
 
 export interface PureContext {
@@ -91,7 +90,7 @@ export function parseEventWait(
   }
   const raw = param(params, 'key');
   if (raw === undefined) return { ok: true, wait: { n: name }, timeoutMs };
-  // Without a key it would take events that are not meant for this instance.
+  // Treated as absent, a null key would match events that are meant for other instances.
   if (raw === null) return wrong('key must not come to null');
   if (typeof raw !== 'string' && typeof raw !== 'number') {
     return wrong('key must be a text or a number');
@@ -109,14 +108,8 @@ function isDuration(value: JsonValue): value is number {
 }
 
 type Reason = [message: string, details?: JsonObject | undefined, code?: FailureCode];
-
-export function permanentFailure(...reason: Reason): StepFailure {
-  return failure(false, ...reason);
-}
-
-export function retryableFailure(...reason: Reason): StepFailure {
-  return failure(true, ...reason);
-}
+export const permanentFailure = (...reason: Reason): StepFailure => failure(false, ...reason);
+export const retryableFailure = (...reason: Reason): StepFailure => failure(true, ...reason);
 
 function failure(retryable: boolean, ...[message, details, code]: Reason): StepFailure {
   return {
@@ -154,7 +147,7 @@ function assertCondition(params: JsonValue, context: PureContext): StepOutcome {
   return permanentFailure(messageText(param(params, 'message'), fallback), { condition });
 }
 
-/** Text that does not parse counts as false (docs/reference/expressions.md); a whole template is rendered already. */
+/** Text that does not parse counts as false (docs/reference/expressions.md). Templates are already rendered. */
 function isMet(condition: JsonValue, scope: Scope): boolean {
   if (typeof condition !== 'string') return isTruthy(condition);
   const parsed = parseCondition(condition);
@@ -162,8 +155,7 @@ function isMet(condition: JsonValue, scope: Scope): boolean {
 }
 
 function messageText(message: JsonValue | undefined, fallback: string): string {
-  if (message === undefined || message === null) return fallback;
-  return displayText(message);
+  return message === undefined || message === null ? fallback : displayText(message);
 }
 
 function param(params: JsonValue, name: string): JsonValue | undefined {

@@ -19,11 +19,11 @@ import { parseExpression, plainValue } from './expression/parser.js';
 import {
   follow,
   isRootedPath,
-  isSection,
   type OutputReads,
   outputReads,
   readRooted,
   type Scope,
+  SECTIONS,
 } from './expression/scope.js';
 import { childrenOf, type Expression } from './expression/syntax.js';
 import { type Parsed, refused } from './parsed.js';
@@ -34,7 +34,7 @@ export interface Condition {
   readonly outputs: OutputReads;
 }
 
-/** In characters. The limit bounds the size of a tree. */
+/** In characters. The limit bounds the size of the expression tree. */
 export const CONDITION_LENGTH_MAX = 32 * 1024;
 
 /** Never throws. Ignores a surrounding `{{ }}`; a blank text never holds. The message gives the position. */
@@ -53,11 +53,8 @@ export function parseCondition(text: string): Parsed<Condition> {
   return refused(`cannot parse the condition ${clip(bare)}: ${parsed.message}`);
 }
 
-/** Null for what cannot be computed. Never throws; the work is bounded. The result may share values with the scope. */
-export function evaluateCondition(
-  { expression }: Pick<Condition, 'expression'>,
-  scope: Scope,
-): JsonValue {
+/** Gives null for a value that cannot be computed. Never throws; the work is bounded. May share values with the scope. */
+export function evaluateCondition({ expression }: Pick<Condition, 'expression'>, scope: Scope) {
   let left = EVALUATION_BUDGET;
   const spend = (cost: number): boolean => {
     left -= cost;
@@ -93,7 +90,7 @@ const QUOTED = /^(?:"([^"]*)"|'([^']*)')$/;
 function parsePath(text: string): Expression | undefined {
   if (!PATH.test(text) || !LETTER.test(text) || plainValue(text) !== undefined) return undefined;
   const path = text.split('.');
-  return isSection(text) ? { kind: 'key', key: text } : { kind: 'path', path };
+  return SECTIONS.has(text) ? { kind: 'key', key: text } : { kind: 'path', path };
 }
 
 /** A number, a keyword, a quoted string, a path that begins with a root; else the text itself. */
@@ -105,7 +102,7 @@ function parseValue(text: string): Expression {
   return { kind: 'literal', value: text, isBare: true };
 }
 
-/** Unquoted text has none of these: operators that join or compare, and the rest of a `===`. */
+/** Operators that unquoted text cannot contain, and the last character of a `===`. */
 const LOGICAL = /&&|\|\||[=!]=|^=|^$/;
 const OPENING = /^[([!"']/;
 const ARITHMETIC = /\s[-+*/]\s/;
@@ -129,7 +126,7 @@ function toCondition(expression: Expression): Condition {
   return { expression, outputs: outputReads(pathsOf(expression)) };
 }
 
-/** Every path in the tree. The parser bounds the depth of the recursion. */
+/** The parser bounds the depth of the recursion. */
 function* pathsOf(node: Expression): Generator<readonly string[]> {
   if (node.kind === 'path' || node.kind === 'word') yield node.path;
   for (const child of childrenOf(node)) yield* pathsOf(child);

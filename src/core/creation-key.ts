@@ -4,14 +4,12 @@ import type { BodyOf } from '../../schema/routes.js';
 
 export type CreationBody = BodyOf<'instances.create'>;
 
-/** The prefix of dry runs, so that a dry run and a real run never share a key. */
-const DRY_RUN_KEY = 'dryrun:';
-
-/** As it is stored; an empty key is none. */
+/** The key as stored; an empty key counts as absent. */
 export function idempotencyKeyOf({
   idempotency_key,
   dry_run,
 }: Pick<CreationBody, 'idempotency_key' | 'dry_run'>): string | null {
   if (!idempotency_key) return null;
-  return dry_run === true ? DRY_RUN_KEY + idempotency_key : idempotency_key;
+  // The prefix keeps a dry run and a real run from sharing a key.
+  return dry_run === true ? `dryrun:${idempotency_key}` : idempotency_key;
 }

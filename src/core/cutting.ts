@@ -1,4 +1,4 @@
-/** Cuts off open blocks: losers of a race, and everything in a cancel or stop, except what their kinds protect. */
+/** Cuts off open blocks: the losers of a race, or all blocks in a cancel or stop, except work that their kinds protect. */
 
 import { CANCELLED, FAILED, type OpenRecord, type StepRecord } from '../../schema/execution.js';
 import type { Evaluation } from './evaluation.js';
@@ -10,12 +10,12 @@ export type CutBy = 'signal' | 'race';
 /** Cuts off an open node. Returns whether protected work continues; its end notifies the parent. */
 export function cut(run: Evaluation, node: NodePlace, by: CutBy): boolean {
   const record = run.execution.o[node.index]!;
-  // Open only because its clean-up failed: it has been cut off before.
+  // Already cut off, and open only because its clean-up failed.
   if (record.z === 1 || record.j !== undefined) return false;
   return node.kind.cut(run, node, record, by);
 }
 
-/** Ends a node in which nothing continues, unless clean-up inside is left for a retry. */
+/** Ends a node without protected work. It stays open if a retry has to repeat clean-up inside. */
 export function endCut(run: Evaluation, node: NodePlace, record: OpenRecord): false {
   reopenOwed(run, node, record);
   if (run.owesInside(node)) {
@@ -25,7 +25,7 @@ export function endCut(run: Evaluation, node: NodePlace, record: OpenRecord): fa
   return false;
 }
 
-/** Reopens for a retry what failed to clean up before the node was cut off: its failure is not reported otherwise. */
+/** Reopens blocks whose clean-up failed before the node was cut off: otherwise the failure would not be reported. */
 export function reopenOwed(run: Evaluation, node: NodePlace, record: OpenRecord): boolean {
   let hasOwed = false;
   for (const [branch, list] of node.lists.entries()) {
@@ -53,19 +53,14 @@ function reopenDone(run: Evaluation, node: NodePlace): boolean {
   return true;
 }
 
-/** The default for kinds: the block ends, unless something inside is protected. */
+/** The default of `BlockKind.cut`: the block ends unless it contains protected work. */
 export function cutOff(run: Evaluation, node: NodePlace, record: OpenRecord, by: CutBy): boolean {
   node.kind.withdraw(run, node, record);
   return cutInside(run, node, record, by) || endCut(run, node, record);
 }
 
-/** Cuts off everything inside. Returns whether protected work continues, whose end is passed to `childCut`. */
-export function cutInside(
-  run: Evaluation,
-  node: NodePlace,
-  record: OpenRecord,
-  by: CutBy,
-): boolean {
+/** Cuts off all open children. Returns whether protected work continues; its end calls `childCut`. */
+export function cutInside(run: Evaluation, node: NodePlace, record: OpenRecord, by: CutBy) {
   let isProtected = false;
   for (const index of node.lists.flat()) {
     if (run.execution.o[index] === undefined) continue;
@@ -75,22 +70,21 @@ export function cutInside(
   return isProtected;
 }
 
-/** Whether the node ends by its own timeout, or because something around it was cut off or has continued. */
+/** Whether the node has timed out, or an enclosing block was cut off or has continued without it. */
 export function isBeingCut(run: Evaluation, node: NodePlace, record: OpenRecord): boolean {
   const { execution, plan } = run;
   if (record.o === 1) return true;
   for (let { parent, branch } = node; parent >= 0; { parent, branch } = plan.nodes[parent]!) {
     const above = execution.o[parent]!;
     const { kind } = plan.nodes[parent]!;
-    // The second case: the block around it has continued without it.
     if (above.x === 1 || above.j !== undefined || !kind.runsList(above, branch)) return true;
-    // That block handles the failure.
+    // The enclosing block handles the failure.
     if (kind.cleansUp(branch)) return false;
   }
   return execution.x === 1;
 }
 
-/** Whether something is running in the block; failed clean-up that waits for a retry is not. */
+/** Whether a block inside is running. Failed clean-up that waits for a retry does not count. */
 export function hasOpenInside({ execution }: Evaluation, { lists }: NodePlace): boolean {
   return lists.flat().some((index) => {
     const record = execution.o[index];
@@ -98,7 +92,7 @@ export function hasOpenInside({ execution }: Evaluation, { lists }: NodePlace): 
   });
 }
 
-/** Withdraws a try. One that was dispatched in this turn is simply dropped. */
+/** Withdraws a try. A try that was dispatched in this turn is dropped. */
 export function withdraw(
   run: Evaluation,
   node: NodePlace,

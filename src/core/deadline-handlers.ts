@@ -1,7 +1,6 @@
 /**
- * Handlers that are called in the server because the deadline of a step has passed. They are durable and run at least
- * once, like steps, but nothing waits for them, and failures are only audited. They are addressed as tries whose node
- * is negative.
+ * Handlers that the server calls when a step misses its deadline. They are durable and run at least once, like steps,
+ * but nothing waits for them, and failures are only audited. They are addressed as tries with a negative node.
  */
 
 import type { Execution, OpenDeadlineHandler } from '../../schema/execution.js';
@@ -16,22 +15,14 @@ import type { StepTry, TryEvent } from './progress.js';
 import { runsOf } from './runs-again.js';
 
 export const DEADLINE_HANDLER_MS_MAX = 30_000;
+export const isDeadlineHandler = ({ node }: Pick<StepTry, 'node'>): boolean => node < 0;
 
-export function isDeadlineHandler({ node }: Pick<StepTry, 'node'>): boolean {
-  return node < 0;
-}
-
-export function deadlineHandlerOf(
-  execution: Execution,
-  { node }: Pick<StepTry, 'node'>,
-): OpenDeadlineHandler | undefined {
+export function deadlineHandlerOf(execution: Execution, { node }: Pick<StepTry, 'node'>) {
   return execution.b?.[numberOf(node)];
 }
 
 /** Nodes count from 0 up, these handlers from -1 down. */
-function numberOf(node: number): number {
-  return -1 - node;
-}
+const numberOf = (node: number): number => -1 - node;
 
 export function startDeadlineHandler(
   run: Evaluation,
@@ -49,7 +40,7 @@ export function startDeadlineHandler(
   dispatchDeadlineHandler(run, number, hook);
 }
 
-/** Calls the handlers again that ran in a process that is gone. */
+/** Repeats the calls of handlers whose process has ended. */
 export function recoverDeadlineHandlers(run: Evaluation): void {
   const { b = {} } = run.execution;
   for (const number of Object.keys(b).map(Number)) dispatchDeadlineHandler(run, number, b[number]!);
@@ -76,7 +67,7 @@ function dispatchDeadlineHandler(
   });
 }
 
-/** Takes the outcome of a handler; false when it is not open. */
+/** Applies the outcome of a handler; false when the handler is not open. */
 export function endDeadlineHandler(run: Evaluation, event: TryEvent): boolean {
   const { execution } = run;
   const hook = deadlineHandlerOf(execution, event);

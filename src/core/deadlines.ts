@@ -1,6 +1,6 @@
 /**
- * Deadlines of open nodes, and the time limits among them: of tries, blocks, steps and the instance. Limits stand still
- * while an instance is paused (docs/reference/steps.md); sleeps, delays and back-offs are no limits.
+ * Deadlines of open nodes. The time limits of tries, blocks, steps and the instance are suspended while the instance is
+ * paused (docs/reference/steps.md); sleeps, delays and back-offs are not.
  */
 
 import TinyQueue from 'tinyqueue';
@@ -25,7 +25,6 @@ interface Deadline {
 
 /** Smaller heaps are not compacted. */
 const HEAP_CLEAN_MIN = 64;
-
 /** `outside`: waits for others; `active`: keeps the instance running; `deferred`: waits for a time. */
 type Sort = 'outside' | 'active' | 'deferred';
 
@@ -65,7 +64,7 @@ export class OpenLeaves {
     }
   }
 
-  /** For composites, of which only the deadline matters. */
+  /** For composites, which are not counted. */
   watch(node: number, record: OpenRecord): void {
     const at = deadlineOf(record);
     if (at !== undefined) this.#push({ at, node });
@@ -116,12 +115,10 @@ export class OpenLeaves {
   }
 }
 
-export function isDeferred(record: StepRecord): boolean {
-  return SORT_OF[record.p] === 'deferred';
-}
+export const isDeferred = (record: StepRecord): boolean => SORT_OF[record.p] === 'deferred';
 
 export function deadlineOf(record: OpenRecord): UnixMs | undefined {
-  // A node that is being cut off ends with its protected work.
+  // A node that is being cut off ends when its protected work ends.
   if (record.x === 1) return undefined;
   const { w, d, h } = record as Partial<StepRecord>;
   return earlier(earlier(w, d), h);
@@ -132,11 +129,9 @@ export function earlier(a: UnixMs | undefined, b: UnixMs | undefined): UnixMs | 
   return Math.min(a, b);
 }
 
-function compare(a: Deadline, b: Deadline): number {
-  return a.at - b.at || a.node - b.node;
-}
+const compare = (a: Deadline, b: Deadline): number => a.at - b.at || a.node - b.node;
 
-/** A composite has timed out: it fails once what is protected inside has ended. */
+/** Times out a composite, which fails once its protected work has ended. */
 export function timeOutBlock(run: Evaluation, node: NodePlace, record: OpenRecord): void {
   run.progress.counts.timeouts += 1;
   run.noteFailure(node, 'timeout', `${node.type} ${node.id} timed out after ${node.timeoutMs} ms`);
@@ -158,7 +153,7 @@ export function noteTimeOut({ execution, snapshot, env, progress }: Evaluation):
   execution.y = failureOfWhole(code, message, env.now);
 }
 
-/** The time limit of a node that applies even while nothing may start: not that of a sleep or a gate. */
+/** The time limit of a node that applies even while nothing may start: for a sleep or gate, only its deadline. */
 export function limitOf(record: OpenRecord): UnixMs | undefined {
   if (record.x === 1) return undefined;
   const { p, d, h } = record as Partial<StepRecord>;
@@ -171,10 +166,8 @@ export function firstLimit({ execution }: Evaluation): UnixMs | null {
   return first ?? null;
 }
 
-/** The clock of limits, which stands still in a pause. */
-export function limitClock({ execution, env }: Evaluation): UnixMs {
-  return execution.z ?? env.now;
-}
+/** The current time for time limits, which does not advance in a pause. */
+export const limitClock = ({ execution, env }: Evaluation): UnixMs => execution.z ?? env.now;
 
 /** Postpones all limits in place: call `dropLeaves` afterwards. */
 export function shiftLimits(execution: Execution, byMs: number): void {

@@ -1,7 +1,4 @@
-/**
- * Receipts of outside effects. A receipt is not stored: it is derived from what the engine stores of the step, and
- * overridden by a resolution of the effect.
- */
+/** Receipts of outside effects: not stored, but derived from stored steps and overridden by resolutions. */
 
 import { toUnixMs } from '../../schema/common.js';
 import type { EffectReceipt } from '../../schema/continuity.js';
@@ -12,7 +9,7 @@ import { isoTime, laterOf, type UnixMs } from '../base/time.js';
 import { type Parsed, refused } from './parsed.js';
 import { canonicalSha256 } from './sealing/canonical-json.js';
 
-/** Of an idempotency key and of a provider's receipt id. */
+/** The limit for idempotency keys and receipt ids of providers. */
 const RECEIPT_TEXT_BYTES_MAX = 256;
 
 /** The request of a step, without its secrets. */
@@ -21,50 +18,44 @@ export type EffectRequest = Pick<
   'request_sha256' | 'destination_fingerprint' | 'idempotency_key'
 >;
 
-/** Which step it was; the epoch is the one in which it was dispatched. */
+/** The step, and the ownership epoch in which it was dispatched. */
 export type EffectPlace = Pick<
   EffectReceipt,
   'tenant_id' | 'continuity_id' | 'epoch' | 'instance_id' | 'block_id' | 'attempt'
 >;
 
-/** What is known of every step that acts outside. */
 interface EffectFacts extends EffectPlace {
   readonly id: string;
   readonly handler_name: string;
   readonly output: JsonValue;
   readonly created_at: string;
-  /** When it last changed, such as when it ended; null while nothing happened. */
+  /** Time of the last change, such as the end; null before any change. */
   readonly updated_at: string | null;
 }
 
 export interface TaskFacts extends EffectFacts {
   readonly params: JsonValue;
   readonly state: TaskState;
-  /** A worker has said that it failed. Else it ended for another reason: a time-out, a cancellation. */
+  /** A worker reported the failure. False: the task ended for another reason, such as a time-out. */
   readonly is_reported: boolean;
-  /** A worker that said nothing more may have been at it: the one that has it, or one that went silent. */
+  /** A worker may have acted without reporting a result: it holds the claim, or its heartbeats stopped. */
   readonly is_touched: boolean;
 }
 
-/** In the history of a task: its claim was taken back from a silent worker. */
+/** The reason in the history of a task whose worker lost the claim for want of heartbeats. */
 export const SILENCE_REASON = 'no heartbeat';
 
 export interface InProcessFacts extends EffectFacts, EffectRequest {
   readonly outcome: 'in_flight' | EffectOutcome;
 }
 
-/** `failure`: answered as failed, or never sent; `lost`: such as by a time-out or an answer that did not arrive. */
+/** `failure`: reported as failed, or never sent. `lost`: unknown, such as after a time-out. */
 export type EffectOutcome = 'success' | 'failure' | 'lost';
-
 /** As requested by `POST /continuity/effects/{id}/resolve`. */
 export type EffectResolution = Pick<EffectReceipt, 'state' | 'provider_receipt_id' | 'updated_at'>;
 
-/** @param sent the key that goes along unless the parameters name another one */
-export function effectRequest(
-  handlerName: string,
-  params: JsonValue,
-  sent?: string,
-): EffectRequest {
+/** @param sent the idempotency key that is sent unless the parameters have one */
+export function effectRequest(handlerName: string, params: JsonValue, sent?: string) {
   const fields = isJsonObject(params) ? params : {};
   const present = DESTINATION_PARAMS.filter((name) => Object.hasOwn(fields, name));
   const destination = Object.fromEntries(present.map((name) => [name, fields[name]]));
@@ -88,15 +79,12 @@ export function taskReceipt(facts: TaskFacts, resolution?: EffectResolution | nu
   return withResolution(receiptOf(facts, request, taskEffectState(facts)), resolution);
 }
 
-export function inProcessReceipt(
-  facts: InProcessFacts,
-  resolution?: EffectResolution | null,
-): EffectReceipt {
+export function inProcessReceipt(facts: InProcessFacts, resolution?: EffectResolution | null) {
   const state = IN_PROCESS_STATE[facts.outcome];
   return withResolution(receiptOf(facts, facts, state), resolution);
 }
 
-/** Exactly these members, whatever else the facts have. */
+/** Copies only the members of a receipt: the facts may have others. */
 function receiptOf(
   facts: EffectFacts,
   { destination_fingerprint, idempotency_key, request_sha256 }: EffectRequest,
@@ -116,7 +104,7 @@ function receiptOf(
   };
 }
 
-/** @param receipt with its present resolution @param providerReceiptId absent: the known one stays */
+/** @param receipt with its current resolution @param providerReceiptId absent or null: keeps the current id */
 export function resolveEffect(
   receipt: EffectReceipt,
   state: EffectState,
@@ -135,11 +123,8 @@ export function resolveEffect(
   return { ok: true, value: resolved };
 }
 
-/** A resolution holds until the engine learns more: an effect resolved as unknown and then reported done is committed. */
-function withResolution(
-  receipt: EffectReceipt,
-  resolution: EffectResolution | null | undefined,
-): EffectReceipt {
+/** Newer facts override a resolution: an effect resolved as unknown is committed once its success is reported. */
+function withResolution(receipt: EffectReceipt, resolution: EffectResolution | null | undefined) {
   if (resolution === null || resolution === undefined) return receipt;
   const isOutdated = mayMoveEffect(resolution.state, receipt.state);
   return {
@@ -150,7 +135,7 @@ function withResolution(
   };
 }
 
-/** Parameters that say where a request goes. */
+/** Parameters that identify the destination of a request. */
 const DESTINATION_PARAMS = ['url', 'provider', 'model', 'topic', 'queue', 'resource', 'endpoint'];
 
 const IN_PROCESS_STATE: Readonly<Record<InProcessFacts['outcome'], EffectState>> = {
@@ -160,7 +145,7 @@ const IN_PROCESS_STATE: Readonly<Record<InProcessFacts['outcome'], EffectState>>
   lost: 'unknown',
 };
 
-/** Unknown if a worker had the task and fell silent; a task that ended before any worker had it did nothing. */
+/** A task that ended before any worker claimed it had no effect; after a claim the effect may be unknown. */
 function taskEffectState({ state, is_reported, is_touched }: TaskFacts): EffectState {
   switch (state) {
     case 'completed':

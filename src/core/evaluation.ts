@@ -1,7 +1,7 @@
 /**
- * One turn of the evaluator: the queue, the budget, the results collected for the progress, and the operations that all
- * kinds of blocks share. Kinds call it; it calls the kind of the parent when a block is done. Calls nest with the depth
- * of the tree, never along a list or a loop.
+ * One turn of the evaluator: the queue, the budget, the collected progress, and the operations that all block kinds
+ * share. When a block is done, the evaluation calls the kind of its parent. Calls nest with the depth of the tree, never
+ * along a list or a loop.
  */
 
 import {
@@ -60,21 +60,21 @@ export class Evaluation {
   readonly env: Env;
 
   readonly progress = noProgress();
-  /** Why the node that is about to fail does; the blocks around it fail for the same reason. */
+  /** The failure of the node that is about to fail, and then of the enclosing blocks. */
   cause: Failure | undefined;
 
   readonly #queue: number[];
   #head = 0;
   #stepsLeft: number;
   #charactersLeft: number;
-  readonly #scopes: Scopes;
+  readonly scopes: Scopes;
 
   constructor(plan: Plan, snapshot: Snapshot, env: Env) {
     this.plan = plan;
     this.snapshot = snapshot;
     this.execution = snapshot.execution;
     this.env = env;
-    this.#scopes = new Scopes(this);
+    this.scopes = new Scopes(this);
     this.#queue = this.execution.q ?? [];
     this.#stepsLeft = env.stepBudget;
     this.#charactersLeft = env.outputBytesBudget;
@@ -134,12 +134,13 @@ export class Evaluation {
     if (record !== undefined) node.kind.revisit(this, node, record);
     else if (this.execution.d[node.index] === undefined && this.#isExpected(node)) {
       if (isOutsideCleanUp(this, node)) this.finish(node, CANCELLED);
-      else if (this.#isToRun(node, node.when)) node.kind.enter(this, node);
+      else if (this.#isToRun(node)) node.kind.enter(this, node);
     }
   }
 
-  /** Evaluates `when`. A block that had begun before a failure continues anyway, so it is not left half done. */
-  #isToRun(node: NodePlace, when: NodePlace['when']): boolean {
+  /** Evaluates `when`, except for a block that had begun before a retry, so that it is not left half done. */
+  #isToRun(node: NodePlace): boolean {
+    const { when } = node;
     if (when === undefined) return true;
     const kept = this.execution.k?.[node.index];
     if (kept !== undefined) {
@@ -152,7 +153,7 @@ export class Evaluation {
     return false;
   }
 
-  /** False for nodes that were queued before the block around them was decided or cut off. */
+  /** False for nodes that were queued before the enclosing block was decided or cut off. */
   #isExpected(node: NodePlace): boolean {
     if (node.parent < 0) return this.execution.x !== 1;
     const above = this.execution.o[node.parent];
@@ -205,7 +206,7 @@ export class Evaluation {
 
   finish(node: NodePlace, code: DoneCode): void {
     const record = this.execution.o[node.index];
-    // Something around the node may have continued, and takes over what it failed to clean up.
+    // An enclosing block that has continued takes over the failed clean-up.
     if (record !== undefined && code !== COMPLETED && isBeingCut(this, node, record)) {
       reopenOwed(this, node, record);
     }
@@ -215,12 +216,12 @@ export class Evaluation {
     } else this.notifyParent(node, this.close(node, code));
   }
 
-  /** Whether something inside is open for a retry, because its clean-up failed. */
+  /** Whether a child is open for a retry because its clean-up failed. */
   owesInside({ lists }: NodePlace): boolean {
     return lists.some((list) => list.some((index) => this.execution.o[index] !== undefined));
   }
 
-  /** A block that stays open for a retry was cut off with the block around it, which continues to clean up. */
+  /** Continues the clean-up of the parent, which was cut off with a block that stays open for a retry. */
   #continueParent({ parent: index }: NodePlace): void {
     const above = this.execution.o[index];
     if (above?.x !== 1 || above.j !== undefined) return;
@@ -317,7 +318,7 @@ export class Evaluation {
     this.#dropInside(node, prefixOf(this.iterationOf(node)));
   }
 
-  /** The same for some of the lists, of a for_each with slots. */
+  /** Resets only the lists in a range of branches. */
   resetLists(node: NodePlace, from: number, to: number): void {
     for (const list of node.lists.slice(from, to)) this.#forgetNodes(...rangeOf(this.plan, list));
   }
@@ -326,10 +327,10 @@ export class Evaluation {
   leaveItem(node: NodePlace, item: number): void {
     this.#dropInside(node, `${prefixOf(this.iterationOf(node))}${item}.`);
     leaveItem(this, node, item);
-    this.#scopes.forgetItem();
+    this.scopes.forgetItem();
   }
 
-  /** Drops the items of inner for_each blocks that were left open, caught in a failure or by a race. */
+  /** Drops the items of inner for_each blocks that a failure or a race has left open. */
   #dropInside(node: NodePlace, iterations: string): void {
     if (this.snapshot.snapshots.size === 0) return;
     const { index: from, end } = this.plan.nodes[node.first]!;
@@ -337,11 +338,11 @@ export class Evaluation {
       const colon = key.indexOf(':');
       const index = this.plan.indexOf.get(key.slice(colon + 1));
       if (index === undefined || index <= from || index >= end) continue;
-      if (`${key.slice(0, colon)}.`.startsWith(iterations)) this.#drop(key);
+      if (`${key.slice(0, colon)}.`.startsWith(iterations)) this.dropSnapshot(key);
     }
   }
 
-  /** Clean-up failed while the block was being cut off: the block stays open for a retry. */
+  /** Keeps a block open for a retry whose clean-up failed while it was being cut off. */
   noteCleanupFailure(node: NodePlace, record: OpenRecord): void {
     record.z = 1;
     this.execution.a ??= { f: this.cause ?? this.unrecorded(node) };
@@ -369,11 +370,7 @@ export class Evaluation {
   }
 
   scopeOf(node: NodePlace): Scope {
-    return this.#scopes.of(node);
-  }
-
-  overlayOf(node: NodePlace): JsonObject | null {
-    return this.#scopes.overlayOf(node);
+    return this.scopes.of(node);
   }
 
   markCurrent(node: StepNode, attempt: number): void {
@@ -383,7 +380,7 @@ export class Evaluation {
     runtime.attempt = attempt;
     runtime.current_step_started_at = isoTime(this.env.now);
     runtime.total_steps_executed = (typeof total === 'number' ? total : 0) + 1;
-    this.#scopes.forget();
+    this.scopes.forget();
   }
 
   #dataWith(values: JsonObject): JsonObject {
@@ -405,7 +402,7 @@ export class Evaluation {
     if (node.isRead) this.snapshot.outputs.set(node.id, kept);
     // The row with a loop's iterations is not an output.
     if (outputRef === null && node.kind.repeats === 'never') collectOutput(this, node, output);
-    if (keepOutput(this, node, kept)) this.#scopes.forgetItem();
+    if (keepOutput(this, node, kept)) this.scopes.forgetItem();
   }
 
   /** Stores the progress of a for_each in a row that expressions do not read. */
@@ -438,19 +435,14 @@ export class Evaluation {
   mergeOutput(node: NodePlace, output: JsonObject): boolean {
     if (this.env.fitsContext?.(this.#dataWith(output)) === false) return false;
     this.snapshot.data = this.#dataWith(mergeIntoItems(this, node, output));
-    this.#scopes.forgetItem();
+    this.scopes.forgetItem();
     return true;
   }
 
-  /** The same for the answer of a person, which is not an output. */
+  /** Merges the answer at a gate, which is not an output. */
   mergeAnswer(node: NodePlace, values: JsonObject): void {
     this.snapshot.data = this.#dataWith(layOverItems(this, node, values));
-    this.#scopes.forgetItem();
-  }
-
-  /** For changes to what expressions see other than by outputs. */
-  forgetScopes(): void {
-    this.#scopes.forgetItem();
+    this.scopes.forgetItem();
   }
 
   /** Rows of a block inside loops are numbered across all iterations (docs/reference/instances.md). */
@@ -483,7 +475,7 @@ export class Evaluation {
     };
   }
 
-  askAboutChild(order: ChildOrder): void {
+  orderChild(order: ChildOrder): void {
     this.progress.children ??= [];
     this.progress.children.push(order);
   }
@@ -506,16 +498,12 @@ export class Evaluation {
     this.charge(copy);
   }
 
-  dropSnapshot(node: NodePlace): void {
-    this.#drop(this.snapshotKey(node));
-  }
-
   dropSnapshots(): void {
     if (this.snapshot.snapshots.size === 0) return;
-    for (const key of [...this.snapshot.snapshots.keys()]) this.#drop(key);
+    for (const key of [...this.snapshot.snapshots.keys()]) this.dropSnapshot(key);
   }
 
-  #drop(key: string): void {
+  dropSnapshot(key: string): void {
     if (this.snapshot.items !== undefined) delete this.snapshot.items[key];
     if (!this.snapshot.snapshots.delete(key)) return;
     const { snapshots, droppedSnapshots } = this.progress;
@@ -527,6 +515,4 @@ export class Evaluation {
 }
 
 /** The prefix of the iterations inside an iteration. */
-function prefixOf(iteration: string): string {
-  return iteration === '' ? '' : `${iteration}.`;
-}
+const prefixOf = (iteration: string): string => (iteration === '' ? '' : `${iteration}.`);

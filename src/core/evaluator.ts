@@ -29,7 +29,6 @@ import {
 } from './hooks.js';
 import {
   auditTransition,
-  awaitPermit,
   awaitsPermit,
   cleanUp,
   clearHolds,
@@ -52,7 +51,7 @@ import { clearErrors } from './scopes.js';
 /** `run`: continue everything; `settle`: derive the state from what is open; `set`: done; `stale`: ignored. */
 type Applied = 'run' | 'settle' | 'set' | 'stale';
 
-/** Applies one event. The snapshot is changed in place and must be stored with the progress. */
+/** The snapshot is changed in place and must be stored with the progress. */
 export function advance(plan: Plan, snapshot: Snapshot, event: EngineEvent, env: Env): Progress {
   const run = new Evaluation(plan, snapshot, env);
   const { progress } = run;
@@ -81,7 +80,7 @@ function applyEvent(run: Evaluation, event: EngineEvent): Applied {
   if ('iteration' in event) return applyTryEvent(run, event);
   switch (event.kind) {
     case 'wake':
-      // The outcomes of these can never arrive: their process is gone.
+      // The process of open deadline handlers has ended, so that their outcomes cannot arrive.
       if (event.recovered === true) recoverDeadlineHandlers(run);
       if (isEnded(snapshot.state)) return 'set';
       if (event.recovered === true) {
@@ -131,12 +130,12 @@ function applyTryEvent(run: Evaluation, event: TryEvent): Applied {
   if (!node.kind.handleEvent(run, node, record, event)) return 'stale';
   // Nothing continues yet, and further children may be created in the same turn.
   if (event.kind === 'child.made') return 'settle';
-  if (run.execution.p === 1 && !IS_NO_NEWS.test(event.kind)) delete run.execution.p;
+  if (run.execution.p === 1 && !KEEPS_PARKED.test(event.kind)) delete run.execution.p;
   return 'run';
 }
 
-/** These events do not wake a parked instance: answers of rate limits, claims and returns of tasks. */
-const IS_NO_NEWS = /^(?:rate\.|step\.(?:claimed|returned)$)/;
+/** Events that do not wake a parked instance: replies of rate limits, claims and returns of tasks. */
+const KEEPS_PARKED = /^(?:rate\.|step\.(?:claimed|returned)$)/;
 
 /** The signal `cancel`: protected work continues, in every state, and then the instance is cancelled. */
 function cancel(run: Evaluation): Applied {
@@ -145,7 +144,7 @@ function cancel(run: Evaluation): Applied {
   // A cancel of a failed instance gives up its failed clean-up.
   if (snapshot.state === 'failed' || execution.f === 1) cutAll(run);
   endPause(run);
-  // It may be about to fail because it timed out.
+  // A cancel replaces the pending failure of an instance that has timed out.
   if (execution.x === 1) delete execution.y;
   if (cutRoots(run)) {
     if (snapshot.state === 'paused') snapshot.state = 'running';
@@ -163,7 +162,7 @@ function cutRoots(run: Evaluation): boolean {
   let isProtected = false;
   for (const root of plan.roots) {
     if (execution.o[root] === undefined) continue;
-    // Failed clean-up keeps it open as well.
+    // A root with failed clean-up stays open as well.
     if (cut(run, plan.nodes[root]!, 'signal') || execution.o[root] !== undefined) {
       isProtected = true;
     }
@@ -191,7 +190,7 @@ const BY_REQUEST = { code: 'failed_by_request', message: 'failed by request' } a
 function pause(run: Evaluation, byParent: true | undefined): Applied {
   const { snapshot, execution } = run;
   if (isTerminal(snapshot.state) || snapshot.state === 'paused') return 'set';
-  // What delays the start is kept, but the request for a slot is made again after the pause.
+  // The requested start is kept, but a slot is requested again after the pause.
   const start = requestedStart(run);
   if (start !== null && start > run.env.now) execution.h = start;
   if (execution.w !== undefined) delete execution.w;
@@ -204,12 +203,11 @@ function pause(run: Evaluation, byParent: true | undefined): Applied {
   return 'set';
 }
 
-/** Time limits continue with the time that was left, and a start in the future is kept. */
 function resume(run: Evaluation): Applied {
   const { snapshot, execution, env } = run;
   if (execution.f === 1) return schedule(run, env.now);
   endPause(run);
-  // An instance with nothing left to do does not wait for its start.
+  // A start in the future is kept, unless the instance has nothing left to do.
   const isOver = execution.e !== undefined || (execution.h ?? env.now) <= env.now;
   if (execution.h !== undefined && isOver) delete execution.h;
   const next = execution.h ?? (isOnlyDeferred(run) ? firstDeferral(run) : env.now);
@@ -217,7 +215,7 @@ function resume(run: Evaluation): Applied {
   return 'set';
 }
 
-/** Ends the pause, whatever the next state: time limits continue with the time that was left. */
+/** Time limits continue with the remaining time. */
 function endPause(run: Evaluation): void {
   const { execution, env } = run;
   if (execution.z === undefined) return;
@@ -226,18 +224,18 @@ function endPause(run: Evaluation): void {
   delete execution.z;
 }
 
-/** Scheduled at `at` by request: nothing new starts before. */
+/** Schedules the instance by request: nothing new starts before `at`. */
 function schedule(run: Evaluation, at: UnixMs): Applied {
   const { snapshot, execution, env } = run;
   endPause(run);
   if (execution.f === 1) {
     const hooks = runHooksAgain(execution);
-    // Its hooks failed after a cancel; after a handover they may no longer be there.
+    // Its hooks failed after a cancel. After a handover they may no longer exist.
     if (hooks === 'on_cancel' || execution.e === CANCELLED) {
       end(run, CANCELLED);
       return 'set';
     }
-    // It failed because it timed out, and fails for that again.
+    // The instance failed by its time-out, and does so again.
     if (hooks !== undefined) delete execution.f;
     else prepareRetry(run);
   }
@@ -258,7 +256,7 @@ function bringForward(run: Evaluation, at: UnixMs): void {
   }
 }
 
-/** Prepares a retry: what failed or was cut off is pending again, what is done stays, and kept records continue. */
+/** Failed and cut-off blocks become pending, completed blocks stay, and kept records continue. */
 function prepareRetry(run: Evaluation): void {
   const { execution, plan, snapshot } = run;
   const { a: cleanup } = execution;
@@ -282,11 +280,11 @@ function prepareRetry(run: Evaluation): void {
     return;
   }
   if (execution.t === null || startAt(run, plan.roots, firstRoot(run))) return;
-  // It was failed by request when nothing was left to do, such as during a pause.
+  // The instance was failed by request with nothing left to do, such as during a pause.
   execution.e = COMPLETED;
 }
 
-/** The blocks that were being cut off repeat their clean-up, and then end as they would have. */
+/** Blocks that were being cut off repeat their failed clean-up, and then end. */
 function cleanUpAgain(run: Evaluation, { y }: CleanupFailure): void {
   const { execution, plan } = run;
   delete execution.a;
@@ -300,7 +298,7 @@ function cleanUpAgain(run: Evaluation, { y }: CleanupFailure): void {
   }
 }
 
-/** The first block of the root list, or the one that a caller resumed from. */
+/** The first root, or the root that a caller resumed from. */
 function firstRoot({ execution, plan }: Evaluation): number {
   return execution.s === undefined ? 0 : plan.nodes[execution.s]!.position;
 }
@@ -321,12 +319,13 @@ function runOn(run: Evaluation): void {
     }
   }
   const isDelayed = !mayRun(run);
-  if ((!isDelayed || execution.p === 1) && awaitsPermit(run)) {
-    awaitPermit(run);
-    fireLimits(run);
-    return;
+  const needsSlot = (!isDelayed || execution.p === 1) && awaitsPermit(run);
+  if (needsSlot) {
+    execution.w = 1;
+    // `next_fire_at` keeps showing the deferral that is over.
+    setState(snapshot, 'scheduled', snapshot.nextFireAt ?? env.now);
   }
-  if (isDelayed) {
+  if (needsSlot || isDelayed) {
     fireLimits(run);
     return;
   }
@@ -351,16 +350,16 @@ function fireLimits(run: Evaluation): void {
   for (const key of Object.keys(run.execution.o)) {
     const node = run.plan.nodes[Number(key)]!;
     const record = run.execution.o[node.index];
-    // An earlier one in this loop may have cut it off.
+    // An earlier limit in this loop may have cut the node off.
     const at = record && limitOf(record);
     if (at !== undefined && at <= run.env.now) node.kind.due(run, node, record!);
   }
   decideRaces(run);
 }
 
-/** What expressions at an open node see over context.data, to be shown to a worker; null: nothing. */
+/** The values that expressions at an open node see on top of context.data, for workers; null: none. */
 export function overlayAt(plan: Plan, snapshot: Snapshot, node: number): JsonObject | null {
-  return new Evaluation(plan, snapshot, NO_TURN).overlayOf(plan.nodes[node]!);
+  return new Evaluation(plan, snapshot, NO_TURN).scopes.overlayOf(plan.nodes[node]!);
 }
 
 const NO_TURN: Env = {

@@ -5,7 +5,7 @@ import { clip } from '../base/bounds.js';
 import { isJsonObject, type JsonValue, ownValue } from '../base/json.js';
 import { isoTime, type UnixMs } from '../base/time.js';
 
-/** In the row of a step whose deadline has passed. */
+/** `_error` in the row of a step that has missed its deadline. */
 export const BREACHED = 'sla_deadline_breached';
 
 /** Whether the output is the error of a step that failed for good; a retry of the instance deletes it. */
@@ -18,11 +18,9 @@ export function reasonOf(code: FailureCode, message: string, now: UnixMs) {
   return { code, message: failureMessage(message), at: isoTime(now) };
 }
 
-export function failureMessage(text: string): string {
-  return clip(text, FAILURE_MESSAGE_MAX - 1);
-}
+export const failureMessage = (text: string): string => clip(text, FAILURE_MESSAGE_MAX - 1);
 
-/** The failure of an instance as a whole, not because of one of its blocks. */
+/** A failure that no block has caused. */
 export function failureOfWhole(code: FailureCode, message: string, now: UnixMs): Failure {
   const nowhere = { block_id: null, path: null, handler: null, attempt: null };
   return { ...nowhere, ...reasonOf(code, message, now) };

@@ -1,9 +1,8 @@
 /**
  * The hooks of a sequence (docs/reference/instances.md): steps that run after an instance has failed or was cancelled.
- * Each list is a plan of its own, and a run of it is an execution stored in that of the instance; its steps are
- * recognised by their iteration. A failed hook is audited and the next one runs; hooks do not change the data, the
- * state or the failure of the instance. Only when hooks of a cancelled or timed-out instance fail does the instance
- * fail with `cleanup_failed`, and a retry runs these hooks again.
+ * Each list is a plan of its own; its run is an execution stored in that of the instance, and its steps are recognised
+ * by their iteration. A failed hook is audited, and the next one runs. Only if hooks of a cancelled or timed-out
+ * instance fail does the instance fail with `cleanup_failed`; a retry runs these hooks again.
  */
 
 import type { HookList } from '../../schema/blocks.js';
@@ -44,11 +43,8 @@ const LIST_OF: Readonly<Partial<Record<InstanceState, HookList>>> = {
 };
 
 const ITERATION = /^on_(?:failure|cancel)\.\d+$/;
-
-/** The iteration of the hook's steps and rows, which no loop can have. */
-function iterationOf({ l, n }: HookRun): string {
-  return `${l}.${n}`;
-}
+/** The iteration of a run's steps and rows. No loop has such an iteration. */
+const iterationOf = ({ l, n }: HookRun): string => `${l}.${n}`;
 
 export function isOfHooks(iteration: string): boolean {
   return iteration.startsWith('on_') && ITERATION.test(iteration);
@@ -58,9 +54,7 @@ export function isForHooks(event: EngineEvent): event is TryEvent {
   return 'iteration' in event && isOfHooks(event.iteration);
 }
 
-export function hasHooks({ j }: Execution): boolean {
-  return j !== undefined && j.r.length > 0;
-}
+export const hasHooks = ({ j }: Execution): boolean => j !== undefined && j.r.length > 0;
 
 export function openRecord(
   execution: Execution,
@@ -84,7 +78,7 @@ export function beginHooks(hooks: Plan['hooks'], snapshot: Snapshot): void {
   state.n += 1;
 }
 
-/** Whether the hooks of this end have run, for a cancel those of both lists: only a retry repeats failed ones. */
+/** Whether the hooks of this end have already run. Failed hooks of a cancel keep both lists from running again. */
 function hasRun(j: HookState | undefined, list: HookList): boolean {
   const isAgain = j?.a === list;
   if (isAgain) delete j.a;
@@ -93,9 +87,8 @@ function hasRun(j: HookState | undefined, list: HookList): boolean {
 }
 
 /**
- * A retry of an instance whose hooks failed after a cancel or a time-out: failed hooks run again, and later skipped
- * ones are evaluated again, since their `when` may depend on the failure. Returns the list; the instance then ends as
- * before.
+ * For a retry after failed hooks: these run again, and later skipped hooks are evaluated again, since their `when` may
+ * depend on the failure. Returns the list; the instance then ends as before.
  */
 export function runHooksAgain(execution: Execution): HookList | undefined {
   const { j } = execution;
@@ -121,7 +114,7 @@ export function forgetHooksThatFailed({ j }: Execution): void {
   delete j?.a;
 }
 
-/** Advances the hooks, by a `wake` or an event about a step of a hook, and adds what follows to the progress. */
+/** Advances the hooks by a `wake` or an event of a hook's step, and adds the results to the progress. */
 export function withHooks(
   plan: Plan,
   snapshot: Snapshot,
@@ -134,7 +127,7 @@ export function withHooks(
   if (isOfHook && (active === undefined || iterationOf(active) !== event.iteration)) {
     progress.stale = true;
   } else if (active !== undefined) {
-    // The effect of another event on the instance is stored before the hooks begin.
+    // Any other event is stored before the hooks begin.
     const isMoved = isOfHook || event.kind === 'wake' || event.kind === 'hooks.dropped';
     if (isMoved) move(plan, snapshot, event, env, progress);
   }
@@ -142,14 +135,8 @@ export function withHooks(
   return progress;
 }
 
-/** Applies the event to the first run of hooks, and adds what follows from it to the progress. */
-function move(
-  plan: Plan,
-  snapshot: Snapshot,
-  event: EngineEvent,
-  env: Env,
-  progress: Progress,
-): void {
+/** Applies the event to the first run of hooks. */
+function move(plan: Plan, snapshot: Snapshot, event: EngineEvent, env: Env, progress: Progress) {
   const { r: runs } = snapshot.execution.j!;
   const hooks = runs[0]!;
   const own = plan.hooks?.[hooks.l];
@@ -161,7 +148,7 @@ function move(
   const run = new Evaluation(own, scopeOf(snapshot, hooks), env);
   const isApplied = applyEvent(run, event);
   if (event.kind === 'hooks.dropped') {
-    // One may have begun again when the instance was reloaded after the refusal.
+    // A hook may have begun again when the instance was reloaded after the refusal.
     cutAll(run);
     const details = { hooks: hooks.l, message: event.message };
     run.progress.audit.push({ eventType: 'hook_failed', details });
@@ -177,7 +164,7 @@ function move(
   if (isOwed && hasToCleanUp(snapshot, hooks.l)) failToCleanUp(plan, snapshot, hooks, progress);
 }
 
-/** What its steps see: the instance as it is now, and why it failed. */
+/** The snapshot that steps of hooks see: the current instance, with its failure as `data._error`. */
 function scopeOf(snapshot: Snapshot, { e, l, y }: HookRun): Snapshot {
   return {
     ...snapshot,
@@ -226,13 +213,7 @@ function hasToCleanUp({ state, execution }: Snapshot, list: HookList): boolean {
   return state === 'failed' && execution.y?.code === 'instance_timeout';
 }
 
-/** The instance was cancelled or timed out, and its hooks failed to clean up. */
-function failToCleanUp(
-  { hooks }: Plan,
-  snapshot: Snapshot,
-  run: HookRun,
-  progress: Progress,
-): void {
+function failToCleanUp({ hooks }: Plan, snapshot: Snapshot, run: HookRun, progress: Progress) {
   const { execution, state: fromState } = snapshot;
   const failure: Failure = { ...run.f!, code: 'cleanup_failed' };
   execution.m = 1;
@@ -261,13 +242,11 @@ function append(progress: Progress, own: Progress, hooks: HookRun): void {
   progress.effects = [...(progress.effects ?? []), ...named(own.effects)];
 }
 
-/** A failed step of a hook is not the reason of a failure. */
 function asHook(event: AuditEvent, list: HookList): AuditEvent {
   if (event.eventType !== 'step_failed') return event;
   return { ...event, eventType: 'hook_failed', details: { ...event.details, hooks: list } };
 }
 
-/** Adds the next deadline of the running hooks. */
 function wakeWithHooks({ j }: Execution, { now }: Env, progress: Progress): void {
   const [active] = j?.r ?? [];
   if (active === undefined) return;

@@ -1,12 +1,9 @@
-/** The state of an instance as it follows from what is open, what delays its start, and when it has to be woken. */
+/** Derives the state of an instance and its next wake-up from its open nodes and the holds on its start. */
 
 import {
-  CANCELLED,
   type CleanupFailure,
-  COMPLETED,
   type DoneCode,
   FAILED,
-  SKIPPED,
   type StepRecord,
 } from '../../schema/execution.js';
 import type { Cancelling } from '../../schema/instance.js';
@@ -81,12 +78,8 @@ function failToCleanUp(run: Evaluation, { f }: CleanupFailure): void {
   end(run, FAILED);
 }
 
-const END_STATES: Readonly<Record<DoneCode, InstanceState>> = {
-  [COMPLETED]: 'completed',
-  [FAILED]: 'failed',
-  [CANCELLED]: 'cancelled',
-  [SKIPPED]: 'completed',
-};
+/** By `DoneCode`. */
+const END_STATES = ['completed', 'failed', 'cancelled', 'completed'] as const;
 
 export function end(run: Evaluation, code: DoneCode): void {
   run.execution.e = code;
@@ -112,7 +105,7 @@ export function cleanUp(run: Evaluation): void {
   run.dropSnapshots();
 }
 
-/** Audits the transition, by way of `running` where the state table has no direct one. */
+/** Audits the transition, through `running` if the state table has no direct one. */
 export function auditTransition(run: Evaluation, from: InstanceState, isDirect: boolean): void {
   const to = run.snapshot.state;
   if (from === to) return;
@@ -137,7 +130,7 @@ export function nextWake(run: Evaluation): { wakeAt: UnixMs | null; more: boolea
   const isStopped = isEnded(snapshot.state) || snapshot.state === 'paused';
   if (isStopped) return { wakeAt: null, more: false };
   if (execution.p === 1 || execution.w === 1) {
-    // It was parked before a pause, and is parked again.
+    // An instance that was parked before a pause is parked again.
     return { wakeAt: firstLimit(run), more: isParked(run) && snapshot.state === 'scheduled' };
   }
   const start = requestedStart(run);
@@ -162,10 +155,8 @@ export function requestedStart({ snapshot, execution }: Evaluation): UnixMs | nu
   return execution.t === null && snapshot.state === 'scheduled' ? snapshot.nextFireAt : null;
 }
 
-/** Parked by request, and has the slot that it needs. */
-function isParked({ execution }: Evaluation): boolean {
-  return execution.p === 1 && execution.w !== 1;
-}
+/** Parked by request, and not waiting for a slot. */
+const isParked = ({ execution }: Evaluation): boolean => execution.p === 1 && execution.w !== 1;
 
 export function clearHolds(run: Evaluation): void {
   if (run.execution.p !== undefined) delete run.execution.p;
@@ -182,13 +173,6 @@ export function awaitsPermit(run: Evaluation): boolean {
   return execution.t === null || hasMore(run) || leaves.active > 0 || leaves.outside > 0;
 }
 
-/** Waits for a slot; `next_fire_at` keeps showing the deferral that is over. */
-export function awaitPermit(run: Evaluation): void {
-  const { snapshot, execution, env } = run;
-  execution.w = 1;
-  setState(snapshot, 'scheduled', snapshot.nextFireAt ?? env.now);
-}
-
 export function openLeaves(run: Evaluation): [PlanNode, StepRecord][] {
   const leaves: [PlanNode, StepRecord][] = [];
   for (const key in run.execution.o) {
@@ -198,10 +182,10 @@ export function openLeaves(run: Evaluation): [PlanNode, StepRecord][] {
   return leaves;
 }
 
-/** `explain` shows all blocks. */
+/** Blocks in the note `cancelling`; `explain` shows all blocks. */
 const BLOCKS_MAX = 20;
 
-/** Updates the note after every event, since the open blocks change. The request is audited once. */
+/** Called after every event, since the open blocks change. The request is audited once. */
 function noteCancelling(run: Evaluation): void {
   const { execution, env } = run;
   const { runtime } = run.snapshot;
@@ -218,13 +202,11 @@ export function forgetCancelling({ runtime }: Snapshot): void {
   if (runtime.cancelling !== undefined) delete runtime.cancelling;
 }
 
-/** The section without the note, as on the wire. */
+/** The section as on the wire, without the note `cancelling`. */
 export function shownRuntime(runtime: JsonObject): JsonObject {
   if (runtime.cancelling === undefined) return runtime;
   const { cancelling: _, ...shown } = runtime;
   return shown;
 }
 
-export function cancellingIn(runtime: JsonObject): Cancelling | undefined {
-  return runtime.cancelling as Cancelling | undefined;
-}
+export const cancellingIn = (runtime: JsonObject) => runtime.cancelling as Cancelling | undefined;

@@ -9,11 +9,6 @@ import { templatesIn } from '../base/template-places.js';
 import type { Scope } from './expression/scope.js';
 import { compileTemplate, renderTemplate } from './template.js';
 
-interface Keyed {
-  readonly handler: string;
-  readonly keys: ReturnType<typeof keyExpressions>;
-}
-
 /** @param acts whether the parameters are sent to a worker or another system */
 export function keyExpressions(handler: string, params: JsonObject | undefined, acts: boolean) {
   if (params === undefined) return [];
@@ -36,8 +31,11 @@ function expressionsIn(member: string, value: JsonValue | undefined) {
   return templatesIn(value).map((text) => ({ member, text, template: compileTemplate(text) }));
 }
 
-/** What is wrong with a key in this scope; the parameters have been rendered in it. */
-export function nullInKey({ handler, keys }: Keyed, scope: () => Scope): string | undefined {
+/** The problem of a key that evaluates to null in this scope. */
+export function nullInKey(
+  { handler, keys }: { readonly handler: string; readonly keys: ReturnType<typeof keyExpressions> },
+  scope: () => Scope,
+): string | undefined {
   if (keys.length === 0) return undefined;
   const seen = scope();
   const found = keys.find(({ template }) => {

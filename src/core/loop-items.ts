@@ -1,7 +1,7 @@
 /**
- * What the items of for_each blocks have produced, in this turn and before: the last outputs, which form the output of
- * the block, and what each of several concurrent items sees as its own (docs/blocks.md). Not stored: rebuilt from the
- * output rows when an instance is loaded.
+ * The outputs of items of for_each blocks: the last output of each item, for the output of the block, and the outputs
+ * that only the same concurrent item sees (docs/blocks.md). Not stored: rebuilt from the output rows when an instance is
+ * loaded.
  */
 
 import { COLLECTED_BYTES_MAX } from '../../schema/blocks.js';
@@ -29,9 +29,7 @@ export interface ItemOutputs {
   ownSize: number;
 }
 
-export function noItemOutputs(): ItemOutputs {
-  return { lasts: {}, lastsSize: 0, own: {}, ownSize: 0 };
-}
+export const noItemOutputs = (): ItemOutputs => ({ lasts: {}, lastsSize: 0, own: {}, ownSize: 0 });
 
 /** Whether the row is the progress of a for_each and not an output. */
 export function isProgressNote(output: JsonValue): boolean {
@@ -90,17 +88,17 @@ export function collected(outputs: ItemOutputs | undefined, count: number): Json
   const truncated = { count, truncated: true };
   if (lasts === undefined) return truncated;
   const all = Array.from({ length: count }, (_, item) => lasts[item] ?? null);
-  // Until here characters were counted, but the limit is in bytes.
+  // `setLast` counts characters, but the limit is in bytes.
   return Buffer.byteLength(JSON.stringify(all)) <= COLLECTED_BYTES_MAX ? all : truncated;
 }
 
-/** How many characters the for_each blocks of an instance keep in memory. */
+/** The number of characters that the for_each blocks of an instance keep in memory. */
 export function charactersKept(items: Readonly<Record<string, ItemOutputs>> | undefined): number {
   const all = Object.values(items ?? {});
   return all.reduce((sum, { lastsSize, ownSize }) => sum + lastsSize + ownSize, 0);
 }
 
-/** What an item has merged into context.data, which it sees whatever other items merge. */
+/** The members that an item has merged into context.data. The item sees them whatever other items merge. */
 export function mergedOf(own: readonly OwnOutput[] = []): (readonly [string, JsonValue])[] {
   return own.flatMap(({ output, isMerged }) =>
     isMerged ? (Object.entries(output as JsonObject) as [string, JsonValue][]) : [],
@@ -131,7 +129,7 @@ export function collectOutput(run: Evaluation, node: NodePlace, output: JsonValu
 export function keepOutput(run: Evaluation, node: NodePlace, kept: KeptOutput): boolean {
   if (!node.isRead && (node as Partial<StepNode>).isMerged !== true) return false;
   for (const index of node.concurrentLoops) {
-    // It replaces the previous output, but not what that has merged.
+    // The members that the replaced output has merged are kept.
     keepMerged(run, node, index);
     setOwn(outputsIn(run, index), itemIn(run, node, index), node.id, kept);
   }
@@ -150,7 +148,7 @@ export function mergeIntoItems(run: Evaluation, node: NodePlace, output: JsonObj
   return noteChange(run, node, output);
 }
 
-/** The same for values that are not an output: the item sees them over the data. */
+/** Merges values that are not an output: the item sees them on top of context.data. */
 export function layOverItems(run: Evaluation, node: NodePlace, values: JsonObject): JsonObject {
   const index = node.concurrentLoops.at(-1);
   if (index !== undefined) layOver(run, index, itemIn(run, node, index), values);
@@ -202,9 +200,7 @@ function keepMerged(run: Evaluation, node: NodePlace, index: number): void {
   record.v[item] = { ...Object.fromEntries(merged), ...record.v[item] };
 }
 
-function recordOf(run: Evaluation, index: number): ForEachRecord {
-  return run.execution.o[index] as ForEachRecord;
-}
+const recordOf = (run: Evaluation, index: number) => run.execution.o[index] as ForEachRecord;
 
 function outputsIn(run: Evaluation, index: number): ItemOutputs {
   const { snapshot, plan } = run;
@@ -215,12 +211,7 @@ function outputsIn(run: Evaluation, index: number): ItemOutputs {
 }
 
 /** Replaces the data from outside; running items see the change. @param merged the merged values, if known */
-export function putData(
-  plan: Plan,
-  snapshot: Snapshot,
-  data: JsonObject,
-  merged?: JsonObject,
-): void {
+export function putData(plan: Plan, snapshot: Snapshot, data: JsonObject, merged?: JsonObject) {
   const { data: before, execution } = snapshot;
   snapshot.data = data;
   if (plan.concurrentLoops.length === 0) return;

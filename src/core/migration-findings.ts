@@ -1,7 +1,4 @@
-/**
- * The findings that keep a migration from being automatic, each with its place and remedy. The remedies of semantic
- * diffs follow from their severity.
- */
+/** The findings that keep a migration from being automatic, each with its place and remedy. */
 
 import type { MigrationFinding, MigrationVerdict } from '../../schema/continuity.js';
 import type { Entry, Severity } from '../../schema/diff-entry.js';
@@ -13,8 +10,7 @@ const STAY =
 const RESOLVE =
   'find out what became of the effect and say so by POST /continuity/effects/{id}/resolve, then ask again';
 const AGAIN = 'nothing was changed: ask again in a moment';
-
-/** Before the block whose clean-up would be forgotten; somebody may see to that and approve. */
+/** The prefix of the id of a block whose clean-up would be lost. A person may clean up by hand and approve. */
 export const CLEANUP_REMOVED = 'CLEANUP_REMOVED:';
 
 export const REMEDIES = {
@@ -54,13 +50,13 @@ export function migrationFinding(
   return { code, block_id, path, summary, remedy: REMEDIES[code] };
 }
 
-/** What a refused migration tells beside its message. */
+/** The details of the error of a refused migration. */
 export interface MigrationRefusal {
   readonly verdict?: MigrationVerdict;
   readonly findings: readonly MigrationFinding[];
 }
 
-/** In one message; the answer lists all of them. */
+/** Summaries in one message; the response lists all findings. */
 const SUMMARIES_MAX = 3;
 
 /** A 409 with the findings, as `MigrationRefusal` in its details. @param reason the message before their summaries */
@@ -74,7 +70,7 @@ export function conflictFor(
   return conflict(message, { ...refusal });
 }
 
-/** Undefined: an automatic migration goes on in spite of it. */
+/** Undefined: does not stop an automatic migration. */
 const SEVERITY_REMEDIES: Readonly<Record<Severity, string | undefined>> = {
   incompatible: STAY,
   side_effect_risk: APPROVE,
@@ -82,11 +78,8 @@ const SEVERITY_REMEDIES: Readonly<Record<Severity, string | undefined>> = {
   informational: undefined,
 };
 
-/** Of the differences between two versions those that matter, under the codes of `finding_codes`. */
-export function findingsOfDiff(
-  entries: readonly Entry[],
-  codeOf: (entry: Entry) => string,
-): MigrationFinding[] {
+/** The differences between two versions that stop an automatic migration, with the codes of `finding_codes`. */
+export function findingsOfDiff(entries: readonly Entry[], codeOf: (entry: Entry) => string) {
   return entries.flatMap((entry) => {
     const remedy = SEVERITY_REMEDIES[entry.severity];
     if (remedy === undefined) return [];

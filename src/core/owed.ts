@@ -1,7 +1,4 @@
-/**
- * How blocks have ended, and what a retry cleans up first: failed compensations and finally lists
- * (docs/reference/blocks.md#money).
- */
+/** How blocks have ended, and the failed clean-up that a retry repeats first (docs/reference/blocks.md#money). */
 
 import {
   CANCELLED,
@@ -31,7 +28,7 @@ export function owesCleanUp({ plan, execution }: PlannedExecution): boolean {
   return plan.roots.some((root) => owesWithin({ plan, execution }, plan.nodes[root]!));
 }
 
-/** The same for a block, at any depth; completed blocks have nothing to clean up. */
+/** Whether a retry has clean-up to repeat in the block, at any depth. Completed blocks have none. */
 export function owesWithin(run: PlannedExecution, node: NodePlace): boolean {
   const { plan, execution } = run;
   if (isDone(execution, node.index)) return false;
@@ -40,7 +37,7 @@ export function owesWithin(run: PlannedExecution, node: NodePlace): boolean {
   return node.lists.some((list) => list.some((index) => owesWithin(run, plan.nodes[index]!)));
 }
 
-/** Whether one of these blocks in the list, at any depth, has failed clean-up to repeat. */
+/** Whether a block in the list, at any depth, has failed clean-up to repeat. @param which `children`: only leaves */
 export function owesInList(
   run: PlannedExecution,
   list: readonly number[],
@@ -54,7 +51,7 @@ export function owesInList(
   });
 }
 
-/** Whether only clean-up runs in the list around the block; lists that clean up or see an error run as a whole. */
+/** Whether only clean-up runs in the enclosing list. Lists that clean up or see an error run as a whole. */
 export function isCleanUpOnly({ plan, execution }: PlannedExecution, node: NodePlace): boolean {
   for (let { parent, branch } = node; parent >= 0; { parent, branch } = plan.nodes[parent]!) {
     const { kind } = plan.nodes[parent]!;
@@ -65,7 +62,7 @@ export function isCleanUpOnly({ plan, execution }: PlannedExecution, node: NodeP
   return false;
 }
 
-/** Whether the leaf ends without running, since only clean-up runs in its list. */
+/** Whether the leaf is cancelled without running, since only clean-up runs in its list. */
 export function isOutsideCleanUp(run: PlannedExecution, node: NodePlace): boolean {
   const { k } = run.execution;
   // Fast path: set only by a retry.

@@ -1,6 +1,6 @@
 /**
- * Cursors of lists: the sort keys of the last row of a page, as opaque text. Rows that come or go in the meantime do
- * not shift the next page. A checksum over the keys and the order detects cursors of other lists. Pure.
+ * Cursors of lists: the sort keys of the last row of a page, as opaque text, so that inserted or deleted rows do not
+ * shift the next page. A checksum over the keys and the order detects cursors of other lists.
  */
 
 import { createHash } from 'node:crypto';
@@ -17,7 +17,6 @@ const IS_KEY = {
   integer: (value: PlaceKey) => Number.isInteger(value) && Math.abs(Number(value)) <= INT32_MAX,
 } as const;
 export type PlaceKeyType = keyof typeof IS_KEY;
-
 const SUM_LENGTH = 8;
 
 /** @param order identifies the sort order of the list @param keys of the last row of the page */
@@ -28,11 +27,7 @@ export function pageCursor(order: string, keys: readonly PlaceKey[]): string {
 }
 
 /** The keys in a cursor of this order; undefined when the text is not one. */
-export function placeIn(
-  order: string,
-  types: readonly PlaceKeyType[],
-  cursor: string,
-): readonly PlaceKey[] | undefined {
+export function placeIn(order: string, types: readonly PlaceKeyType[], cursor: string) {
   const text = decodeUtf8(Buffer.from(cursor, 'base64url'));
   const json = parseJson(text?.slice(SUM_LENGTH) ?? '');
   if (!json.ok || !Array.isArray(json.value)) return undefined;

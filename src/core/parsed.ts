@@ -1,4 +1,4 @@
-/** Refusals with the one message that names the field that is wrong. */
+/** Results of parsing: a value, or a message that names the invalid field. */
 
 export type Parsed<T> = { readonly ok: true; readonly value: T } | Refused;
 
@@ -7,15 +7,15 @@ export interface Refused {
   readonly message: string;
 }
 
-/** Ends what runs in `parsing`, with the message. */
+/** Thrown by readers and caught by `parsing`, which returns its message. */
 export class Refusal extends Error {}
 
-/** Ends the reading: `field` is where the caller finds what is wrong. */
+/** @throws Refusal always, with the field before the rule */
 export function refuse(field: string, rule: string): never {
   throw new Refusal(`${field} ${rule}`);
 }
 
-/** Runs a reader; what it refuses becomes a message, any other error stays an error. */
+/** Runs a reader. A `Refusal` becomes a message; other errors are rethrown. */
 export function parsing<T>(read: () => T): Parsed<T> {
   try {
     return { ok: true, value: read() };
@@ -25,6 +25,4 @@ export function parsing<T>(read: () => T): Parsed<T> {
   }
 }
 
-export function refused(message: string): Refused {
-  return { ok: false, message };
-}
+export const refused = (message: string): Refused => ({ ok: false, message });

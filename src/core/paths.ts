@@ -3,7 +3,7 @@
 import type { Execution, ForEachRecord, OpenRecord } from '../../schema/execution.js';
 import type { NodePlace, Plan, PlanNode } from './plan-nodes.js';
 
-/** The iteration that a loop is at in one of its slots, or the item of a for_each, counted from 0. */
+/** The current iteration of a loop, or the item in a slot of a for_each, counted from 0. */
 export function iterationAt(record: OpenRecord | undefined, slot: number): number {
   const { i, s } = (record ?? {}) as Partial<ForEachRecord>;
   return (s === undefined ? i : s[slot]) ?? 0;
@@ -33,12 +33,7 @@ export function runKey(execution: Execution, node: NodePlace): string {
 }
 
 /** The node of a block in an iteration; undefined when there is no such block, or the iteration is not running. */
-export function nodeAt(
-  plan: Plan,
-  execution: Execution,
-  blockId: string,
-  iteration: string,
-): PlanNode | undefined {
+export function nodeAt(plan: Plan, execution: Execution, blockId: string, iteration: string) {
   const first = plan.nodes[plan.indexOf.get(blockId) ?? -1];
   if (first === undefined || first.concurrentLoops.length === 0) return first;
   const iterations = iteration.split('.').map(Number);

@@ -15,8 +15,7 @@ export type { PlanNode } from './blocks/kinds.js';
 export type { StepNode } from './blocks/step-plan.js';
 export type { SubSequenceNode } from './blocks/sub-sequence.js';
 export type { TryCatchNode } from './blocks/try-catch.js';
-
-/** What is wrong with a value; undefined when it conforms. */
+/** The problem of a value; undefined when it conforms. */
 export type SchemaCheck = (value: JsonValue) => string | undefined;
 
 export interface NodePlace {

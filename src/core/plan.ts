@@ -1,7 +1,4 @@
-/**
- * Compiles a valid definition into a plan and checks the tree as a whole. Single blocks are checked by their schemas
- * and compiled by their kinds. Warnings are reported when a definition is stored (`lint/definition.ts`).
- */
+/** Compiles a valid definition into a plan, and checks the rules for the tree as a whole. */
 
 import {
   type Block,
@@ -24,7 +21,6 @@ import { compileTemplate, type Template } from './template.js';
 import { type Copies, ONE_COPY, TreeRules } from './tree-rules.js';
 
 export type { Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
-
 export type CompiledPlan = { readonly ok: true; readonly plan: Plan } | Refused;
 
 export interface Definition extends Hooks {
@@ -57,7 +53,6 @@ export function compilePlan(definition: Definition, compileSchema?: Compile): Co
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Each list is a plan of its own, which runs after the blocks have ended. */
 function compileHooks(definition: Definition, rules: TreeRules): NonNullable<Plan['hooks']> {
   const hooks: { [List in HookList]?: Plan } = {};
   for (const list of HOOK_LISTS) {
@@ -85,7 +80,7 @@ interface Enclosing
   readonly copies: Copies;
 }
 
-/** The position from which blocks may give the last output of an item, and their surroundings. */
+/** The position from which blocks may give the last output of an item, and the `Enclosing` of these blocks. */
 interface Giving {
   readonly from: number;
   readonly around: Enclosing;

@@ -2,7 +2,7 @@
 
 import type { Execution, OpenEffect } from '../../schema/execution.js';
 import type { Failure, FailureCode } from '../../schema/failure.js';
-import type { InstanceState } from '../../schema/states.js';
+import type { InstanceState, Words } from '../../schema/states.js';
 import type { JsonObject, JsonValue } from '../base/json.js';
 import type { UnixMs } from '../base/time.js';
 import type { GateAnswer } from './blocks/gate.js';
@@ -58,7 +58,7 @@ export interface KeptSignal {
   readonly by?: string;
 }
 
-/** A signal that a wait took. `refused`: the payload violates the schema of the wait, which continues. */
+/** A consumed signal. `refused`: the payload violates the schema of the wait, which continues. */
 export interface TakenSignal {
   readonly seq: number;
   readonly blockId: string;
@@ -87,9 +87,9 @@ export type TryEvent = StepTry &
     /** The claim is over, and the task waits for a worker again. */
     | { readonly kind: 'step.returned' }
     | { readonly kind: 'rate.granted' }
-    /** The limit is reached: the step asks again at `until`. */
+    /** The limit is reached: the step repeats its request at `until`. */
     | { readonly kind: 'rate.deferred'; readonly until: UnixMs }
-    /** The limit was changed: deferred tries ask again. */
+    /** The limit was changed: deferred tries repeat their request. */
     | { readonly kind: 'rate.changed' }
     | { readonly kind: 'child.made'; readonly child: string }
     /** The child of this block has ended, or could not be created. */
@@ -103,9 +103,9 @@ export type TryEvent = StepTry &
 
 export type EngineEvent =
   | TryEvent
-  /** Created, resumed, due, or with more to do. `recovered`: tries of a process that is gone are dispatched again. */
+  /** Created, resumed, due, or with more to do. `recovered`: tries whose process has ended are dispatched again. */
   | { readonly kind: 'wake'; readonly recovered?: boolean }
-  /** The instance has got its slot; from now on `Env.holdsPermit` is true. */
+  /** The instance has received its slot; from now on `Env.holdsPermit` is true. */
   | { readonly kind: 'admitted' }
   /** The signal: everything but protected work is cut off. */
   | { readonly kind: 'cancel' }
@@ -220,9 +220,9 @@ export interface ChildStart extends StepTry {
 
 export type ChildOrder =
   | ChildStart
-  /** Its parent no longer waits for it. A child that is not created yet never is. */
+  /** The parent no longer waits for the child, which is not created if it does not exist yet. */
   | ({ readonly kind: 'cancel'; readonly child: string | undefined } & StepTry)
-  /** Asks for the end of a child again: the event about it may be lost. */
+  /** Requests the end of a child again, since its event may be lost. */
   | ({ readonly kind: 'look'; readonly child: string } & StepTry)
   /** The failed child of a failed parent is retried; with `clean_up` only if it has something to clean up. */
   | ({ readonly kind: 'retry' | 'clean_up'; readonly child: string } & StepTry);
@@ -234,11 +234,11 @@ export type ChildEnd =
       readonly code: FailureCode;
       readonly message: string;
       readonly details?: JsonObject;
-      /** When a child failed that can be retried: identifies repeated reports of the same end. */
+      /** For a child that can be retried: identifies repeated reports of the same failure. */
       readonly note?: string;
-      /** A retry of the child has something to clean up. Older engines do not note that. */
+      /** A retry of the child has something to clean up. Older engines do not set this. */
       readonly owes?: true;
-      /** The child was to be retried, but had been cancelled or removed. */
+      /** The child could not be retried, since it had been cancelled or removed. */
       readonly isGone?: true;
     };
 
@@ -249,29 +249,12 @@ export interface LogLine {
 }
 
 export interface AuditEvent {
-  readonly eventType:
-    | 'state_transition'
-    | 'step_failed'
-    | 'step_retried'
-    | 'gate_answered'
-    | 'gate_refused'
-    | 'gate_timed_out'
-    | 'gate_escalated'
-    | 'block_failed'
-    | 'hook_failed'
-    | 'saga_compensated'
-    | 'output_truncated'
-    | 'deadline_breached'
-    | 'deadline_handler_failed'
-    | 'resumed_from'
-    | 'data_changed'
-    | 'blocks_injected'
-    | 'cancelling'
-    | 'migrated'
-    | 'forked'
-    | 'batch_action'
-    | 'event_taken'
-    | 'event_refused';
+  readonly eventType: Words<
+    | 'state_transition step_failed step_retried gate_answered gate_refused gate_timed_out'
+    | 'gate_escalated block_failed hook_failed saga_compensated output_truncated deadline_breached'
+    | 'deadline_handler_failed resumed_from data_changed blocks_injected cancelling migrated forked'
+    | 'batch_action event_taken event_refused'
+  >;
   readonly fromState?: InstanceState;
   readonly toState?: InstanceState;
   readonly blockId?: string;
@@ -298,14 +281,14 @@ export interface Progress {
   readonly droppedOutputs: string[];
   readonly logs: LogLine[];
   readonly audit: AuditEvent[];
-  /** There is work to do at once: send `wake` after the commit. */
+  /** More work is due: send `wake` after the commit. */
   more: boolean;
   /** Delete rows with `__error__` before `outputs` are stored. */
   dropErrorRows: boolean;
   /** When to send `wake` at the latest; null: not by time. */
   wakeAt: UnixMs | null;
   readonly counts: {
-    /** Tries begun, including those repeated because their process is gone. */
+    /** Tries begun, including tries repeated because their process has ended. */
     stepsExecuted: number;
     stepsInPlace: number;
     /** Failed tries, retried or not. */

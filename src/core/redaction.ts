@@ -1,6 +1,6 @@
 /**
- * What changed between two checkpoints, as it may be shown: values that look like a secret, by their name or their
- * shape, are replaced on both sides before the comparison. In doubt a value is hidden.
+ * The difference between two checkpoints without secrets. Values whose key or shape looks like a secret are replaced on
+ * both sides before the comparison; in doubt a value is hidden.
  */
 
 import { REDACTED } from '../../schema/common.js';
@@ -11,10 +11,9 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../base
 export const DIFF_CHANGES_MAX = 1_000;
 /** Values deeper than this are compared as a whole. */
 export const DIFF_DEPTH_MAX = 32;
-/** Twice what the entry check admits; beyond it nothing is shown. */
+/** Twice the limit of requests; deeper values are hidden. */
 const REDACTION_DEPTH_MAX = 512;
-
-/** What is absent on one side is null there. The path is dotted; empty for the whole value. */
+/** A value that is absent on one side is null there. The path is dotted, and empty for the whole value. */
 type StateChange = BoundaryDetail['redacted_state_diff'][number];
 
 /** At most {@link DIFF_CHANGES_MAX} changes, sorted by path. Arrays change as a whole. */
@@ -24,10 +23,7 @@ export function redactedStateDiff(before: JsonValue, after: JsonValue): StateCha
   return changes.sort((a, b) => compareText(a.path, b.path));
 }
 
-/** A copy in which no secret is left. */
-export function redacted(value: JsonValue): JsonValue {
-  return redact(value, REDACTION_DEPTH_MAX);
-}
+export const redacted = (value: JsonValue): JsonValue => redact(value, REDACTION_DEPTH_MAX);
 
 function compare(
   before: JsonValue | undefined,
@@ -45,13 +41,9 @@ function compare(
     }
     return;
   }
-  const shown = before === undefined ? undefined : redacted(before);
-  const shownAfter = after === undefined ? undefined : redacted(after);
-  const isSame =
-    shown === undefined || shownAfter === undefined
-      ? shown === shownAfter
-      : isDeepEqual(shown, shownAfter);
-  if (!isSame) changes.push({ path, before: shown ?? null, after: shownAfter ?? null });
+  const [old, now] = [before, after].map((side) => side && redacted(side));
+  const isSame = old === undefined || now === undefined ? old === now : isDeepEqual(old, now);
+  if (!isSame) changes.push({ path, before: old ?? null, after: now ?? null });
 }
 
 function memberOf(object: JsonObject, key: string): JsonValue | undefined {
@@ -61,17 +53,8 @@ function memberOf(object: JsonObject, key: string): JsonValue | undefined {
 
 /** Words that a key name may hold in any case, with or without a separator between their parts. */
 const SENSITIVE_NAME = new RegExp(
-  [
-    'passw(?:or)?d',
-    'pass[^a-z0-9]?phrase',
-    'secret',
-    'token',
-    'authorization',
-    'bearer',
-    'cookie',
-    'credential',
+  'passw(?:or)?d|pass[^a-z0-9]?phrase|secret|token|authorization|bearer|cookie|credential|' +
     '(?:api|private|access|signing|encryption)[^a-z0-9]?key',
-  ].join('|'),
   'i',
 );
 
@@ -79,7 +62,7 @@ const SENSITIVE_NAME = new RegExp(
 const SECRET_SHAPES: readonly RegExp[] = [
   // Private keys in PEM form.
   /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----/,
-  // What an Authorization header holds.
+  // Values of an Authorization header.
   /^\s*(?:bearer|basic)\s+[\w.~+/=-]{6,}\s*$/i,
   // JSON Web Tokens.
   /(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]/,
@@ -90,25 +73,20 @@ const SECRET_SHAPES: readonly RegExp[] = [
   /:\/\/[^\s/:@]*:[^\s/@]+@/,
 ];
 
-function isSecretText(text: string): boolean {
-  return SECRET_SHAPES.some((shape) => shape.test(text));
-}
-
 function redact(value: JsonValue, depthLeft: number): JsonValue {
-  if (typeof value === 'string') return isSecretText(value) ? REDACTED : value;
+  if (typeof value === 'string') {
+    return SECRET_SHAPES.some((shape) => shape.test(value)) ? REDACTED : value;
+  }
   if (typeof value !== 'object' || value === null) return value;
   if (depthLeft <= 0) return REDACTED;
   if (Array.isArray(value)) return value.map((item) => redact(item, depthLeft - 1));
   // fromEntries makes own members of all keys, `__proto__` too.
   return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [
-      key,
-      redact(hiddenByName(key, inner), depthLeft - 1),
-    ]),
+    Object.entries(value).map(([key, one]) => [key, redact(hiddenByName(key, one), depthLeft - 1)]),
   );
 }
 
-/** Null tells nothing, so that a secret that appears or goes is seen. */
+/** Null is shown, so that the difference tells when a secret appears or disappears. */
 function hiddenByName(key: string, value: JsonValue): JsonValue {
   return value !== null && SENSITIVE_NAME.test(key) ? REDACTED : value;
 }

@@ -17,7 +17,7 @@ import {
 import { copyOf, recordOf } from './paths.js';
 import type { Plan, PlanNode } from './plan-nodes.js';
 
-/** Why the execution cannot continue in the plan `to`: the first open block without a counterpart at its place. */
+/** The reason why the execution cannot continue in the plan `to`: the first open block without a counterpart there. */
 export function clashOf(execution: Execution, from: Plan, to: Plan): string | undefined {
   const { o, q = [], k = {}, d } = execution;
   for (const index of [...indexesOf(o), ...q, ...indexesOf(k)]) {
@@ -117,7 +117,7 @@ function remapHooks(run: HookRun, from: Plan, to: Plan): HookRun {
   return { ...run, e: remapExecution(run.e, before, after) };
 }
 
-/** Maps a node index of one plan to the other; undefined without a counterpart. */
+/** Maps node indexes of one plan to the other; undefined without a counterpart. */
 export function indexesIn(execution: Execution, from: Plan, to: Plan) {
   return (index: number): number | undefined => {
     const node = from.nodes[index]!;
@@ -267,6 +267,4 @@ function counterpart(node: PlanNode, plan: Plan): PlanNode | undefined {
   return index === undefined ? undefined : plan.nodes[index];
 }
 
-function indexesOf(entries: Readonly<Record<number, unknown>>): number[] {
-  return Object.keys(entries).map(Number);
-}
+const indexesOf = (entries: Readonly<Record<number, unknown>>) => Object.keys(entries).map(Number);

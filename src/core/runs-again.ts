@@ -1,6 +1,6 @@
 /**
- * What runs again: failed or cut-off blocks in a retry, repeated lists, with new idempotency keys, and all blocks from
- * a top-level one on in a rewind, as if never reached.
+ * Makes blocks run again: failed or cut-off blocks in a retry; repeated lists, with new idempotency keys; and in a
+ * rewind all blocks from a root on, as if they had not been reached.
  */
 
 import { SKIPPED } from '../../schema/execution.js';
@@ -50,7 +50,7 @@ export function repeatList(run: Evaluation, node: NodePlace, branch: number): vo
   }
 }
 
-/** Notes that the blocks of the list run again in the same iteration. */
+/** Counts another run of the blocks in the same iteration. */
 export function countRuns({ execution, plan }: Evaluation, list: readonly number[]): void {
   execution.v ??= {};
   for (const index of list) {
@@ -70,9 +70,7 @@ export function runsOf({ execution, plan }: Evaluation, node: NodePlace): number
 }
 
 /** The ids of the blocks that a rewind to this root resets. */
-export function blocksFrom(plan: Plan, root: number): string[] {
-  return blocksBetween(plan, root);
-}
+export const blocksFrom = (plan: Plan, root: number): string[] => blocksBetween(plan, root);
 
 /** The caller sets the state and when the instance continues. */
 export function rewind(run: Evaluation, root: PlanNode): void {
@@ -82,16 +80,9 @@ export function rewind(run: Evaluation, root: PlanNode): void {
   forgetFrom(execution.d, root.index);
   if (execution.c !== undefined) forgetFrom(execution.c, root.index);
   for (const id of blocksFrom(plan, root.index)) snapshot.outputs.delete(id);
-  delete execution.k;
-  delete execution.e;
-  delete execution.y;
-  delete execution.x;
-  delete execution.m;
+  for (const key of ['k', 'e', 'y', 'x', 'm', 'f', 'z', 'u'] as const) delete execution[key];
   forgetHooksThatFailed(execution);
   forgetCancelling(snapshot);
-  delete execution.f;
-  delete execution.z;
-  delete execution.u;
   clearHolds(run);
   if (snapshot.runtime.total_steps_executed !== undefined) {
     snapshot.runtime.attempt = 0;

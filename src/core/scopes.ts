@@ -1,8 +1,8 @@
 /**
- * What the expressions of a node see: the data, under the items of the loops around it and a caught error, and the
- * outputs (docs/reference/expressions.md). Outside of loops the latest output of a block is visible, in an item or a run
- * of a saga that of the same item or run, in a loop that of the latest iteration until the block begins in the current
- * one. Outputs of blocks that failed, or that the current iteration has skipped, are not visible.
+ * The values that expressions of a node see: context.data, on top of it the items of enclosing loops and a caught error,
+ * and the outputs (docs/reference/expressions.md). Outside of loops the latest output of a block is visible; in an item
+ * or a run of a saga, the output of the same item or run; in a loop, the output of the latest iteration until the block
+ * begins in the current one. Outputs of failed blocks, and of blocks that the iteration has skipped, are not visible.
  */
 
 import type { CatchingRecord, ForEachRecord, OpenRecord } from '../../schema/execution.js';
@@ -24,7 +24,7 @@ interface Known {
   readonly scope: Scope;
 }
 
-/** The scopes of one turn. The last one is cached, since neighbouring nodes mostly see the same. */
+/** The scopes of one turn. The last scope is cached, since neighbouring nodes mostly share it. */
 export class Scopes {
   readonly #run: Evaluation;
   #root: { readonly data: JsonObject; readonly scope: Scope } | undefined;
@@ -38,7 +38,7 @@ export class Scopes {
     this.#root = undefined;
   }
 
-  /** Call when outputs of items have changed, or an error was caught. */
+  /** Call when values that items see have changed, or an error was caught. */
   forgetItem(): void {
     this.#known = undefined;
   }
@@ -90,7 +90,7 @@ export class Scopes {
     return Object.fromEntries(over);
   }
 
-  /** What steps of this item have merged, without those in concurrent loops further inside. */
+  /** The members that steps of this item have merged, without steps in inner concurrent loops. */
   #mergedIn(node: NodePlace, loop: number): (readonly [string, JsonValue])[] {
     const { nodes, indexOf } = this.#run.plan;
     const isOwn = ({ block }: OwnOutput) => {
@@ -100,7 +100,7 @@ export class Scopes {
     return mergedOf(ownIn(this.#run, node, loop).filter(isOwn));
   }
 
-  /** `data._error` as the node sees it; undefined: as in the data. */
+  /** `data._error` as the node sees it; undefined: unchanged. */
   #errorOf({ caught }: NodePlace): JsonObject | null | undefined {
     const { execution, snapshot } = this.#run;
     if (caught >= 0) return (execution.o[caught] as CatchingRecord | undefined)?.m ?? null;
@@ -108,14 +108,17 @@ export class Scopes {
   }
 }
 
-/** What expressions outside of loops and catching blocks see. */
+/** The scope outside of loops and catching blocks. */
 export function scopeIn(snapshot: Snapshot, { now, random }: Pick<Env, 'now' | 'random'>): Scope {
   const { data, outputs } = snapshot;
   const error = errorOutside(snapshot);
   return {
     data: error === undefined ? data : layered(data, { [ERROR_KEY]: error }),
     config: snapshot.config,
-    outputs: latestOutputs(outputs),
+    outputs: viewOf(
+      () => outputs.keys(),
+      (blockId) => outputs.get(blockId)?.output,
+    ),
     // The section changes with every step, while values of a scope may be kept.
     runtime: { ...snapshot.runtime },
     instanceId: snapshot.id,
@@ -124,7 +127,7 @@ export function scopeIn(snapshot: Snapshot, { now, random }: Pick<Env, 'now' | '
   };
 }
 
-/** Only lists of the catching block see a caught error; the data contains it for people. */
+/** The error outside of catching blocks. The data contains a caught error for people, but expressions do not see it. */
 function errorOutside({ error, data }: Snapshot): JsonObject | null | undefined {
   if (error !== undefined) return error;
   return caughtBy(data) === undefined ? undefined : null;
@@ -172,14 +175,7 @@ class Layers implements ProxyHandler<JsonObject> {
   }
 }
 
-export function latestOutputs(outputs: ReadonlyMap<string, KeptOutput>): OutputsView {
-  return viewOf(
-    () => outputs.keys(),
-    (blockId) => outputs.get(blockId)?.output,
-  );
-}
-
-/** What expressions at a node inside loops see; the view follows the run. */
+/** The outputs that a node inside loops sees; the view follows the run. */
 export function outputsIn(run: Evaluation, reader: NodePlace): OutputsView {
   const { plan, snapshot } = run;
   const ids = () => {
@@ -243,7 +239,7 @@ function isOfCurrentIteration(
   return isCarried && !hasReached(run, reader, block, loops.at(-1)!);
 }
 
-/** Whether the current iteration has reached or passed the block; the same for all tries of a step. */
+/** Whether the current iteration has reached the block. The result is the same for all tries of a step. */
 function hasReached(run: Evaluation, reader: NodePlace, block: PlanNode, loop: number): boolean {
   const { execution, plan } = run;
   const chain: PlanNode[] = [];
@@ -278,17 +274,17 @@ export const ERROR_KEY = '_error';
 export function catchError(run: Evaluation, record: CatchingRecord, error: JsonObject): void {
   record.m = error;
   run.snapshot.data = { ...run.snapshot.data, [ERROR_KEY]: error };
-  run.forgetScopes();
+  run.scopes.forgetItem();
 }
 
-/** The block ended without a failure, so errors caught inside of it are handled, even those of a race's losers. */
+/** For a block that has ended without a failure: errors caught inside are handled, also in losers of a race. */
 export function clearError({ snapshot, plan }: Evaluation, { first, index, end }: NodePlace): void {
   const block = caughtBy(snapshot.data);
   const place = block === undefined ? -1 : (plan.indexOf.get(block) ?? -1) - first;
   if (place >= 0 && place < end - index) dropError(snapshot);
 }
 
-/** The whole instance was completed by request, so no error is left to handle. */
+/** For an instance that was completed by request. */
 export function clearErrors({ snapshot }: Evaluation): void {
   if (caughtBy(snapshot.data) !== undefined) dropError(snapshot);
 }

@@ -1,6 +1,6 @@
 /**
  * Secrets in the parameters of a step (docs/secrets.md). Stored and displayed parameters contain only the names of
- * secrets; values are filled in in memory when the call is made. Pure.
+ * secrets; values are filled in, in memory, when the call is made.
  */
 
 import { displayText } from '../base/bounds.js';
@@ -16,12 +16,12 @@ export interface SecretText {
   readonly parts: readonly (string | { readonly secret: string })[];
 }
 
-/** The value of the secret with this id; undefined when it may not be used. */
+/** The value of the secret with this id; undefined when the call may not use it. */
 export type SecretValues = (id: string) => string | undefined;
 
 export interface Filled {
   readonly params: JsonValue;
-  /** The texts that have to be masked everywhere else. */
+  /** The texts of the secrets, to be masked everywhere else. */
   readonly values: readonly string[];
 }
 
@@ -107,9 +107,7 @@ function chainOf(expression: string): Chain {
   return chain.value;
 }
 
-function pathOf({ source }: Chain): readonly string[] {
-  return source.path.slice(1);
-}
+const pathOf = ({ source }: Chain): readonly string[] => source.path.slice(1);
 
 /** Copies only the objects along the path. */
 function setAt(value: JsonValue, path: SecretText['path'], from: number, text: string): JsonValue {

@@ -1,10 +1,4 @@
-/** The message about a sequence that a caller named by id or name and that does not exist. Pure. */
-
-interface Named {
-  readonly namespace: string;
-  readonly name: string;
-  readonly version: number | null;
-}
+/** The message for a sequence that was named by id or name and does not exist. */
 
 /** How to start a version anyway (docs/releases.md). */
 const ALL_ON_HOLD =
@@ -14,7 +8,7 @@ const ALL_ON_HOLD =
 /** @param found null: every version is on hold */
 export function sequenceNotFound(
   id: string | null | undefined,
-  name: Named | undefined,
+  name: { readonly namespace: string; name: string; version: number | null } | undefined,
   found: string | null | undefined,
 ): string {
   if (name === undefined) return `sequence ${id}`;

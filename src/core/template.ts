@@ -6,7 +6,6 @@
 
 import { displayText, lengthOf, sizeWithin } from '../base/bounds.js';
 import type { JsonObject, JsonValue } from '../base/json.js';
-import type { FilterCall } from './expression/filters.js';
 import { type OutputReads, outputReads, readRooted, type Scope } from './expression/scope.js';
 import {
   type ParsedChain,
@@ -40,7 +39,6 @@ type Node =
 
 /** The limit for request bodies, too: a rendered value may become an output or a request. */
 export const RENDERED_DEPTH_MAX = 256;
-
 /** In characters, approximately. Stops loops whose parameters contain their own last output twice. */
 export const RENDERED_SIZE_MAX = 16 * 1024 * 1024;
 
@@ -82,9 +80,7 @@ function secretPart(part: Part, run: Rendering): SecretText['parts'][number] {
   return secret === undefined ? renderPart(part, run, RENDERED_DEPTH_MAX) : { secret };
 }
 
-function secretOf(chain: ParsedChain): string | undefined {
-  return chain.ok ? chain.value.secret : undefined;
-}
+const secretOf = (chain: ParsedChain) => (chain.ok ? chain.value.secret : undefined);
 
 function hasSecrets(node: Node): boolean {
   for (const chain of chainsIn(node)) if (secretOf(chain) !== undefined) return true;
@@ -135,7 +131,7 @@ function* pathsOf(node: Node): Generator<readonly string[]> {
   }
 }
 
-/** One rendering. The first problem ends it, and every inserted value is charged. */
+/** One rendering, which ends at the first problem. Every inserted value is charged. */
 interface Rendering {
   readonly scope: Scope;
   left: number;
@@ -174,8 +170,10 @@ function evaluateChain(chain: ParsedChain, run: Rendering, depthLeft: number): J
   let value = readSource(chain.value.source, run, depthLeft);
   let isEnded = false;
   for (const step of chain.value.steps) {
-    if (step.kind === 'filter') value = applyFilter(step.filter, value, run, depthLeft);
-    else if (value === null && !isEnded) {
+    if (step.kind === 'filter') {
+      const result = step.filter.apply(value);
+      value = result.ok ? charge(result.value, run, depthLeft) : fail(result.message, run);
+    } else if (value === null && !isEnded) {
       value = step.kind === 'literal' ? step.value : readSource(step.source, run, depthLeft);
       isEnded = step.kind === 'literal';
     }
@@ -189,11 +187,6 @@ function readSource(source: Source, run: Rendering, depthLeft: number): JsonValu
   if (source.kind === 'len') return lengthOf(value);
   const charged = charge(value, run, depthLeft);
   return source.kind === 'json' && run.problem === undefined ? JSON.stringify(charged) : charged;
-}
-
-function applyFilter(filter: FilterCall, value: JsonValue, run: Rendering, depthLeft: number) {
-  const result = filter.apply(value);
-  return result.ok ? charge(result.value, run, depthLeft) : fail(result.message, run);
 }
 
 /** Charges a value before anything visits it as a whole. */

@@ -51,18 +51,14 @@ export function backoffMs(retry: RetryTimes, failedAttempt: number): number {
 }
 
 /** Without a policy: at once, then 200 ms, 400 ms, …, so that a broken worker does not cause a hot loop. */
-const REDISPATCH: RetryTimes = {
-  initial_backoff: 100,
-  max_backoff: 60_000,
-  backoff_multiplier: 2,
-};
+const REDISPATCH: RetryTimes = { initial_backoff: 100, max_backoff: 60_000, backoff_multiplier: 2 };
 
 /** The wait in whole ms after attempt `failedAttempt` of a step without `retry`. */
 export function redispatchMs(failedAttempt: number): number {
   return failedAttempt === 0 ? 0 : backoffMs(REDISPATCH, failedAttempt);
 }
 
-/** The last instant with a four-digit year, which is all that timestamps on the wire show. */
+/** The last instant with a four-digit year, as timestamps on the wire require. */
 const LATEST_MS = 253_402_300_799_999;
 
 /**
@@ -103,7 +99,7 @@ export function nextOpening(window: WindowTimes, now: number, timezone: string):
   throw new Error(`a window that opens at ${window.start_hour} in ${timezone} never opens`);
 }
 
-/** By the day and hour that clocks show, even if the window contains midnight. */
+/** Compares local day and hour, even if the window contains midnight. */
 function isOpen({ start_hour, end_hour, days }: WindowTimes, local: LocalMs): boolean {
   const clock = new Date(local);
   const hour = clock.getUTCHours();
@@ -115,13 +111,9 @@ function isOpen({ start_hour, end_hour, days }: WindowTimes, local: LocalMs): bo
 }
 
 /** Whether `text` is `YYYY-MM-DDTHH:MM:SS` and a valid date and time. */
-export function isLocalTime(text: string): boolean {
-  return parseLocal(text) !== undefined;
-}
-
+export const isLocalTime = (text: string): boolean => parseLocal(text) !== undefined;
 /** A look-up in Intl takes some 40 µs, and creations name only a few zones. */
 const knownZones = new Set<string>(['UTC']);
-
 /** Bounds the memory: further spellings are looked up each time. */
 const KNOWN_ZONES_MAX = 2_000;
 
@@ -136,14 +128,12 @@ export function isKnownTimezone(zone: string): boolean {
 function parseLocal(text: string): LocalMs | undefined {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/.test(text)) return undefined;
   const local = Date.parse(`${text}Z`);
-  // Date.parse takes 30 February for 2 March, which reads back differently.
+  // Date.parse reads 30 February as 2 March.
   const isReal = !Number.isNaN(local) && new Date(local).toISOString().startsWith(text);
   return isReal ? local : undefined;
 }
 
-function zoneNamed(name: string): Zone {
-  return zoneOf(isKnownTimezone(name) ? name : 'UTC');
-}
+const zoneNamed = (name: string): Zone => zoneOf(isKnownTimezone(name) ? name : 'UTC');
 
 function toUnix(local: LocalMs, zone: Zone): UnixMs {
   const { first, before } = showingsOf(local, zone);
@@ -169,31 +159,28 @@ function nextBusinessDay(target: number, zone: Zone, holidays: ReadonlySet<strin
 
 /** A wall-clock time as the Unix milliseconds it would have in UTC. */
 export type LocalMs = number;
-
 export const SECOND_MS = 1_000;
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** @param name of a zone that there is */
+/** @param name a known zone */
 export function zoneOf(name: string): Zone {
   // Asking Intl for an offset takes some 10 µs, and most instances and schedules are in UTC.
   return name === 'UTC' ? FixedOffsetZone.utcInstance : IANAZone.create(name);
 }
 
-export function offsetMs(zone: Zone, at: UnixMs): number {
-  return Math.round(zone.offset(at) * MINUTE_MS);
-}
+export const offsetMs = (zone: Zone, at: UnixMs): number => Math.round(zone.offset(at) * MINUTE_MS);
 
-/** RFC 3339 as clocks in the zone show it, with their offset, which that form knows in whole minutes. */
+/** RFC 3339 in local time, with the offset of the zone in whole minutes. */
 export function zonedTime(zone: Zone, at: UnixMs): string {
   const time = DateTime.fromMillis(at, { zone, locale: 'en-US' });
   return time.toFormat("yyyy-MM-dd'T'HH:mm:ss.SSSZZ");
 }
 
 /**
- * When clocks in the zone show a time: `first` is undefined for one that they skip, `second` for one that is not
- * repeated. A zone does not change twice within two days, so its offsets before and behind the time are all there are.
+ * The instants at which clocks in the zone show a local time: `first` is undefined in a gap, `second` unless the time is
+ * repeated. A zone changes at most once in two days, so that the offsets a day before and a day after suffice.
  */
 export function showingsOf(local: LocalMs, zone: Zone) {
   const before = offsetMs(zone, local - DAY_MS);

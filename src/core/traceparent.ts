@@ -1,14 +1,13 @@
-/** The header `traceparent` of W3C Trace Context, stored and passed on in the form of version 00. Pure. */
+/** The header `traceparent` of W3C Trace Context, stored and passed on in the form of version 00. */
 
 type TraceContext = NonNullable<ReturnType<typeof parseTraceparent>>;
-
 const HEADER = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const LENGTH = 55;
 const ZEROS = /^0+$/;
 
 /**
- * Of later versions only the parts of version 00 count. Undefined for a malformed header, which is ignored. `spanId` is
- * the caller's span, which becomes the parent; the lowest bit of `flags` says that the trace is recorded.
+ * Ignores the additions of later versions. Undefined for a malformed header. `spanId` is the caller's span, which becomes
+ * the parent; the lowest bit of `flags` is set if the trace is recorded.
  */
 export function parseTraceparent(header: string) {
   const match = HEADER.exec(header.trim());

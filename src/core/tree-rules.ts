@@ -3,9 +3,9 @@
 import { BLOCKS_MAX, CONCURRENCY_MAX, DEPTH_MAX, PLAN_BLOCKS_MAX } from '../../schema/blocks.js';
 
 export interface Copies {
-  /** The innermost of them. */
+  /** The innermost for_each that makes copies. */
   readonly id: string | undefined;
-  /** How many nodes the block gets by them. */
+  /** The number of nodes of the block. */
   readonly times: number;
 }
 
@@ -17,7 +17,7 @@ export class TreeRules {
   #nodes = 0;
   #copies: Copies = ONE_COPY;
 
-  /** What is wrong with the next block; undefined when it is accepted. */
+  /** The problem of the next block; undefined when it is accepted. */
   problemOf(id: string, depth: number): string | undefined {
     this.#count += 1;
     if (depth > DEPTH_MAX) return `block ${id} is nested deeper than ${DEPTH_MAX} levels`;
@@ -25,14 +25,14 @@ export class TreeRules {
     return this.claim(id);
   }
 
-  /** The same for an id within a block. */
+  /** Claims an id of a block or within a block; returns the problem if it is already used. */
   claim(id: string, what = 'block'): string | undefined {
     if (this.#ids.has(id)) return `${what} id ${id} is not unique`;
     this.#ids.add(id);
     return undefined;
   }
 
-  /** The for_each with the most copies, when with the next block its concurrency begins to exceed the limit on nodes. */
+  /** Counts the nodes of the next block. At the first excess it returns the for_each with the most copies. */
   exceededBy(copies: Copies): { readonly id: string; readonly problem: string } | undefined {
     const wasExceeded = this.#nodes > PLAN_BLOCKS_MAX;
     this.#nodes += copies.times;

@@ -1,7 +1,6 @@
-/** Builds the tree of an instance. States of blocks that were not reached follow from the blocks around them. */
+/** Builds the tree of an instance. The states of blocks that were not reached follow from the enclosing blocks. */
 
 import type {
-  DoneCode,
   Execution,
   ForEachRecord,
   LoopRecord,
@@ -9,7 +8,7 @@ import type {
   StepRecord,
 } from '../../schema/execution.js';
 import type { TreeNode } from '../../schema/instance.js';
-import type { NodeState } from '../../schema/states.js';
+import { type NodeState, words } from '../../schema/states.js';
 import { hashedUuid } from '../base/ids.js';
 import { isoTimeOrNull } from '../base/time.js';
 import { recordOf } from './paths.js';
@@ -21,12 +20,8 @@ export interface TreePart {
   readonly depth?: number | undefined;
 }
 
-const STATES: Readonly<Record<DoneCode, NodeState>> = [
-  'completed',
-  'failed',
-  'cancelled',
-  'skipped',
-];
+/** By `DoneCode`. */
+const STATES = ['completed', 'failed', 'cancelled', 'skipped'] as const;
 
 /** All blocks in pre-order; node ids are stable. */
 export function treeOf(plan: Plan, execution: Execution, instanceId: string): TreeNode[] {
@@ -90,15 +85,7 @@ interface ShownNode {
 }
 
 /** When the nodes of a block have several states, the first of these is shown. */
-const PRECEDENCE: readonly NodeState[] = [
-  'running',
-  'waiting',
-  'failed',
-  'pending',
-  'completed',
-  'cancelled',
-  'skipped',
-];
+const PRECEDENCE = words('running waiting failed pending completed cancelled skipped');
 
 /** By the first node of each block. Slots with an item take precedence over those without. */
 function shownNodes(plan: Plan, execution: Execution): ShownNode[] {
@@ -151,7 +138,7 @@ function stateOf(node: PlanNode, execution: Execution): NodeState | undefined {
   if (done !== undefined) return STATES[done[0]];
   const record = execution.o[node.index];
   if (record === undefined) return undefined;
-  // Its clean-up has failed.
+  // A block that is open after the end has failed to clean up.
   return execution.a !== undefined && execution.e !== undefined
     ? 'failed'
     : node.kind.openState(record);

@@ -1,6 +1,6 @@
 /**
- * What an instance waits for, from its state in memory: waits of the whole instance first, then those of its open
- * leaves in the order of the plan. `explanation.ts` adds what can end them.
+ * Lists the waits of an instance from its state in memory: first waits of the whole instance, then waits of its open
+ * leaves in the order of the plan. `explanation.ts` adds the events that can end each wait.
  */
 
 import type { Execution, StepRecord } from '../../schema/execution.js';
@@ -13,8 +13,7 @@ import type { Plan, PlanNode, StepNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
 
 export type WaitFacts = Omit<Wait, 'summary'>;
-
-/** What is known about a step besides its record, such as its task. */
+/** Facts about a step besides its record, such as its task. */
 export type StepFacts = (node: StepNode, iteration: string) => Partial<WaitFacts>;
 
 /** @param ofWhole further waits of the whole instance */
@@ -40,7 +39,7 @@ export function waitsOf(
         : leafWait(plan, execution, node),
     );
   }
-  // It is running, or has yet to begin.
+  // The instance is running, or has not begun.
   if (count === 0) return { waits: [whole('engine')], count: 1 };
   return { waits, count };
 }
@@ -61,7 +60,7 @@ function holds({ state, execution, nextFireAt }: Snapshot, now: UnixMs): WaitFac
 
 function leafWait(plan: Plan, execution: Execution, node: PlanNode): WaitFacts {
   const { p, b, w, c } = execution.o[node.index] as StepRecord;
-  // Limits stand still in a pause.
+  // Time limits are suspended in a pause.
   const limit = execution.z === undefined ? endOf(plan, execution, node) : undefined;
   return {
     kind: KINDS[p],
@@ -93,7 +92,7 @@ function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepF
     wait.choices = (node.gate?.choices ?? []).map(({ value }) => value);
     if (execution.t !== null) wait.since = isoTime(execution.t + (m ?? record.b));
   }
-  // The time at which the step asks again does not end the wait.
+  // `w` is the time at which the step repeats its request, not the end of the wait.
   if (p === 'asking') wait.until = null;
   if (wait.kind === 'rate_limit') wait.key = node.rateLimitKey ?? '';
   return p === 'task' ? { ...wait, ...factsOf(node, iterationOf(execution, node)) } : wait;

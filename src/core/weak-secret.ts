@@ -1,13 +1,13 @@
-/** Detects secrets that could be guessed, which only cause a warning (docs/authorization.md). Pure. */
+/** Detects secrets that could be guessed; they only cause a warning (docs/authorization.md). */
 
 const LENGTH_MIN = 16;
-/** Random texts of 16 characters have more, even if they are all digits. */
+/** Random texts of 16 characters have more distinct characters, even if all are digits. */
 const CHARACTERS_MIN = 5;
-/** For the 32 bytes of a key; random ones have about 30 different ones. */
+/** For keys of 32 bytes; random keys have about 30 distinct bytes. */
 const BYTES_MIN = 12;
 const KEY = /^[0-9a-f]{64}$/i;
 
-/** The weakness as the end of a sentence, without any of the secret. */
+/** The weakness as the end of a sentence, without parts of the secret. */
 export function weaknessOf(secret: string): string | undefined {
   if (secret.length < LENGTH_MIN) return `has fewer than ${LENGTH_MIN} characters`;
   const isKey = KEY.test(secret);

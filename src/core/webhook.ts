@@ -1,10 +1,11 @@
-/** Outbound webhooks (docs/webhooks.md): how they are signed, and what follows from an attempt. Pure. */
+/** Outbound webhooks (docs/webhooks.md): the signature, and the wait after a failed attempt. */
 
 import { createHmac } from 'node:crypto';
+import { words } from '../../schema/states.js';
 import type { DELIVERY_ERROR_CLASSES, WEBHOOK_EVENTS } from '../../schema/webhook.js';
 
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
-/** A webhook that is not delivered, as it is stored. */
+/** A stored webhook that has not been delivered. */
 export interface WebhookRow {
   readonly id: string;
   readonly url: string;
@@ -27,25 +28,21 @@ export type DeliveryErrorClass = (typeof DELIVERY_ERROR_CLASSES)[number];
 interface FailedAttempt {
   readonly delivered: false;
   readonly errorClass: DeliveryErrorClass;
-  /** Of the receiver's last answer; undefined when there was none. */
+  /** The status of the receiver's response; undefined without a response. */
   readonly status: number | undefined;
   /** Text that the database can store. */
   readonly excerpt: string;
 }
 export type AttemptOutcome = { readonly delivered: true; readonly status: number } | FailedAttempt;
-
 /** The first one, and three retries. */
 const ATTEMPTS_MAX = 4;
 const FIRST_WAIT_MS = 500;
 
-/** Nothing in the request or at the receiver would be different a second later. */
-const FINAL_CLASSES: ReadonlySet<DeliveryErrorClass> = new Set([
-  'internal_policy',
-  'redirect_rejected',
-  'serialization',
-  'signature_configuration',
-]);
-/** The 4xx that speak of the moment, and not of the request. */
+/** A retry of the same request would fail in the same way. */
+const FINAL_CLASSES: ReadonlySet<DeliveryErrorClass> = new Set(
+  words('internal_policy redirect_rejected serialization signature_configuration'),
+);
+/** The 4xx statuses that are temporary. */
 const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 429]);
 
 /** The value of `X-Engine-Signature`. @param timestamp Unix seconds, as `X-Engine-Timestamp` has them */

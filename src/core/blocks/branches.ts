@@ -1,7 +1,7 @@
 /**
- * parallel and race: every branch is a list, and all branches run at once (docs/reference/blocks.md). A parallel ends
- * when all branches have, and fails if one of them failed. A race is decided by one branch; the losers are cut off, and
- * the race ends once their finally lists have run.
+ * parallel and race: all branches run at once, each as a list (docs/reference/blocks.md). A parallel ends when all
+ * branches have ended, and fails if one failed. A race is decided by one branch; the losers are cut off, and the race
+ * ends once their finally lists have run.
  */
 
 import type { ParallelBlock, RaceBlock } from '../../../schema/blocks.js';
@@ -40,7 +40,7 @@ export const parallel = composite<ParallelBlock, ParallelNode, BranchesRecord>({
   childDone(run, node, record, child, code) {
     const result = afterChild(run, node, child, code);
     if (result === 'open') return;
-    // A branch can be cancelled next to one with clean-up left to do.
+    // A branch can also end as cancelled, beside a branch that still cleans up.
     if (result !== COMPLETED) record.f = 1;
     if (result === FAILED) noteFirst(run, record);
     record.l -= 1;
@@ -68,7 +68,7 @@ export const race = composite<RaceBlock, RaceNode, BranchesRecord>({
       }
     }
   },
-  /** A failed branch queues the race, so that every other branch gets its turn; none of them has completed. */
+  /** Called after all other branches were processed in this turn, and none has completed. */
   revisit(run, node, record) {
     if (record.f === 1) decide(run, node, record, FAILED);
   },
@@ -95,7 +95,7 @@ export const race = composite<RaceBlock, RaceNode, BranchesRecord>({
   unreached: 'cancelled',
 });
 
-/** Decides races that a failed branch has won while nothing is processed; inner ones first, as outer ones may fail. */
+/** Decides races that a failed branch has won while the queue is not processed; inner races first. */
 export function decideRaces(run: Evaluation): void {
   for (const key of Object.keys(run.execution.o).reverse()) {
     const node = run.plan.nodes[Number(key)]!;
@@ -107,13 +107,6 @@ export function decideRaces(run: Evaluation): void {
 function win(run: Evaluation, node: RaceNode, record: BranchesRecord, winner: number): void {
   record.w = winner;
   decide(run, node, record, COMPLETED);
-}
-
-/** Stored only when the race ends: if it is stopped before the losers have cleaned up, a retry runs it again. */
-function storeResult(run: Evaluation, node: NodePlace, winner: number): void {
-  const output = resultOf(run, node, winner);
-  const fits = sizeWithin(output, WINNER_OUTPUT_MAX) !== undefined;
-  run.storeOutput(node, 0, fits ? { winner, output } : { winner, output_omitted: true }, null);
 }
 
 function decide(run: Evaluation, node: RaceNode, record: BranchesRecord, code: DoneCode): void {
@@ -130,7 +123,12 @@ function noteFirst(run: Evaluation, record: BranchesRecord): void {
 }
 
 function end(run: Evaluation, node: NodePlace, record: BranchesRecord, code: DoneCode): void {
-  const isOver = code === COMPLETED && !run.owesInside(node);
-  if (isOver && record.w !== undefined) storeResult(run, node, record.w);
+  const { w: winner } = record;
+  // Only now: if the race is stopped before the losers have cleaned up, a retry runs it again.
+  if (code === COMPLETED && winner !== undefined && !run.owesInside(node)) {
+    const output = resultOf(run, node, winner);
+    const fits = sizeWithin(output, WINNER_OUTPUT_MAX) !== undefined;
+    run.storeOutput(node, 0, fits ? { winner, output } : { winner, output_omitted: true }, null);
+  }
   run.end(node, code, record.y);
 }

@@ -1,7 +1,4 @@
-/**
- * router runs the first route that holds, else the default. ab_split runs a variant that depends only on the ids of
- * instance and block and on the weights.
- */
+/** router runs the first route that holds; ab_split runs a variant that its weights and the ids determine. */
 
 import { createHash } from 'node:crypto';
 import type { AbSplitBlock, RouterBlock } from '../../../schema/blocks.js';

@@ -1,6 +1,6 @@
 /**
- * Human gates of steps (docs/reference/approvals.md): the compiled gate, the validation of answers, and what the step
- * does when an answer arrives or the gate times out. Who asks, and who may answer, is decided by the caller.
+ * Human gates of steps (docs/reference/approvals.md): compiles gates, validates answers, and applies an answer or a
+ * time-out to the step. The caller checks who may answer.
  */
 
 import { COMMENT_LENGTH_MAX } from '../../../schema/approval.js';
@@ -29,7 +29,7 @@ export interface GateAnswer {
   readonly comment: string | null;
   /** The name of the API key or the recipient; null: unknown. */
   readonly by: string | null;
-  /** Tells a repeated request from a second answer. */
+  /** Distinguishes a repeated request from a second answer. */
   readonly answerId: string | null;
   /** Further members of the payload, which become part of the output. */
   readonly more: JsonObject;
@@ -62,11 +62,7 @@ export function promptOf(run: Evaluation, node: StepNode) {
 }
 
 /** The answer in a signal payload; undefined unless its value is a choice. @param by the name of the API key */
-export function parseAnswer(
-  gate: GatePlan,
-  payload: JsonValue,
-  by: string | null,
-): GateAnswer | undefined {
+export function parseAnswer(gate: GatePlan, payload: JsonValue, by: string | null) {
   if (!isJsonObject(payload)) return undefined;
   const { value, comment, path: _path, iteration: _at, auto_approved: _auto, ...more } = payload;
   if (typeof value !== 'string' || !isChoice(gate, value)) return undefined;
@@ -79,9 +75,7 @@ export function isChoice({ choices }: GatePlan, value: string): boolean {
   return choices.some((choice) => choice.value === value);
 }
 
-export function choicesText({ choices }: GatePlan): string {
-  return choices.map(({ value }) => value).join(', ');
-}
+export const choicesText = ({ choices }: GatePlan) => choices.map(({ value }) => value).join(', ');
 
 /** Whether the payload addresses the gate in this iteration and at this path. */
 export function isAddressed(payload: JsonValue, iteration: string, path: string): boolean {
@@ -91,7 +85,7 @@ export function isAddressed(payload: JsonValue, iteration: string, path: string)
   return isHere && (place == null || place === path);
 }
 
-/** The answer that exists already: of a dry run, or in an earlier signal. Unknown choices are audited as refused. */
+/** An answer that is already available: in a dry run, or by an earlier signal. Unknown choices are audited as refused. */
 export function availableAnswer(run: Evaluation, node: StepNode): GateAnswer | undefined {
   const gate = node.gate!;
   const { dry_run: isDry, dry_run_auto_approve: isAuto } = run.snapshot.runtime;
@@ -101,19 +95,14 @@ export function availableAnswer(run: Evaluation, node: StepNode): GateAnswer | u
   }
   const [iteration, path] = [run.iterationOf(node), run.pathOf(node)];
   for (;;) {
-    const signal = run.firstSignal(gateSignalName(node.id), ({ payload }) =>
-      isAddressed(payload, iteration, path),
-    );
+    const name = GATE_SIGNAL.slice('custom:'.length) + node.id;
+    const signal = run.firstSignal(name, (kept) => isAddressed(kept.payload, iteration, path));
     if (signal === undefined) return undefined;
     const answer = parseAnswer(gate, signal.payload, signal.by ?? null);
     run.takeSignal(signal, node, answer === undefined ? 'refused' : 'taken');
     if (answer !== undefined) return answer;
     run.progress.audit.push(refusalOf(node, signal.payload));
   }
-}
-
-export function gateSignalName(blockId: string): string {
-  return GATE_SIGNAL.slice('custom:'.length) + blockId;
 }
 
 export function refusalOf(node: StepNode, payload: JsonValue): AuditEvent {

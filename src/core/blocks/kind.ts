@@ -1,7 +1,7 @@
 /**
- * The interface of a block kind: how its blocks are compiled, run and cut off, and what the tree of an instance shows
- * of them. The evaluator calls kinds only through it (`docs/blocks.md` shows how to add one). A leaf does something
- * itself and waits for it; a composite contains blocks.
+ * The interface of a block kind: how its blocks are compiled, run, cut off, and shown in the tree of an instance. The
+ * evaluator calls kinds only through it (`docs/blocks.md` shows how to add a kind). A leaf performs work itself and
+ * waits for it; a composite contains blocks.
  */
 
 import type { Block } from '../../../schema/blocks.js';
@@ -58,14 +58,14 @@ export interface BlockKind<
   handlesFailure(record: R, branch: number): boolean;
   /** Whether a retry that continues from the record has failed clean-up to repeat. */
   owes(run: PlannedExecution, node: N, kept: R): boolean;
-  /** Whether that clean-up is a list of `cleansUp`. */
+  /** Whether the failed clean-up is a list of `cleansUp`. */
   hasNotCleanedUp(run: PlannedExecution, node: N, kept: R): boolean;
   /** Whether only failed clean-up runs in the list. */
   onlyCleansUp(record: R, branch: number): boolean;
   /** Whether the lists run one after another, all at once, or only one of them. */
   readonly order: 'in-turn' | 'together' | 'one';
-  /** The parts of the block whose names count as ids. The block may not be valid. */
-  names(block: B): readonly NamedPart[];
+  /** The parts of the block that have ids, with their paths in the block. The block may not be valid. */
+  names(block: B): readonly { readonly path: string; readonly id: string }[];
 
   /** The block is reached, but its `when` cannot be parsed: the block fails. */
   invalidWhen(run: Evaluation, node: N, message: string): void;
@@ -89,7 +89,7 @@ export interface BlockKind<
   due(run: Evaluation, node: N, record: R): void;
   /** Handles an event about a try of the open block; false when the block does not wait for it. */
   handleEvent(run: Evaluation, node: N, record: R, event: TryEvent): boolean;
-  /** The process that ran the leaf is gone. */
+  /** The process that ran the leaf has ended. */
   recover(run: Evaluation, node: N, record: R): void;
 
   /** Cuts off the open block. Closes it, or returns true when protected work continues inside. */
@@ -98,9 +98,9 @@ export interface BlockKind<
   childCut(run: Evaluation, node: N, record: R): void;
   /** A retry of the instance repeats clean-up of the block that had failed. */
   cleanUpAgain(run: Evaluation, node: N, record: R): void;
-  /** That clean-up is done inside the block, which ends with the code that it would have ended with before. */
+  /** The repeated clean-up is done; the block ends with the result that it had before. */
   endLate(run: Evaluation, node: N, record: R, code: DoneCode): void;
-  /** The open block ends early: cancels what was requested for it elsewhere. */
+  /** The open block ends early: withdraws its requests to others. */
   withdraw(run: Evaluation, node: N, record: R): void;
 
   openState(record: R): NodeState;
@@ -108,12 +108,6 @@ export interface BlockKind<
   awaits(record: R, branch: number): boolean;
   /** The state that the tree shows for blocks that were not reached before this one ended. */
   readonly unreached: 'skipped' | 'cancelled';
-}
-
-/** A part of a block that has an id, and its path within the block. */
-export interface NamedPart {
-  readonly path: string;
-  readonly id: string;
 }
 
 type Own<K, Needed extends keyof K> = Pick<K, Needed> & Partial<K>;

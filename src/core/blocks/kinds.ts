@@ -35,9 +35,5 @@ const KINDS = {
 
 /** A node of any kind, discriminated by `type`. */
 export type PlanNode = NodeOf<(typeof KINDS)[Block['type']]>;
-
 type NodeOf<K> = K extends { enter(run: Evaluation, node: infer N): void } ? N : never;
-
-export function kindOf(block: Block): BlockKind {
-  return KINDS[block.type];
-}
+export const kindOf = (block: Block): BlockKind => KINDS[block.type];

@@ -1,4 +1,4 @@
-/** Runs every list of blocks in order, until one fails or is cancelled. Blocks that are not reached have no entry. */
+/** Runs the blocks of a list in order, until one fails or is cancelled. Blocks that are not reached have no entry. */
 
 import {
   type CANCELLED,
@@ -28,12 +28,7 @@ export function startList(run: Evaluation, node: NodePlace, branch: number): boo
 export type ListEnd = typeof COMPLETED | typeof FAILED | typeof CANCELLED;
 
 /** Continues the list after a child: `'open'`, or how the list ended. */
-export function afterChild(
-  run: Evaluation,
-  node: NodePlace,
-  child: NodePlace,
-  code: DoneCode,
-): 'open' | ListEnd {
+export function afterChild(run: Evaluation, node: NodePlace, child: NodePlace, code: DoneCode) {
   if (isFailure(code)) return code;
   return startAt(run, node.lists[child.branch]!, child.position + 1) ? 'open' : COMPLETED;
 }

@@ -93,7 +93,7 @@ export const forEach = composite<ForEachBlock, ForEachNode, ForEachRecord>({
   compile: compileForEach,
   lists: (block) => [block.body],
   copies: ({ concurrency }) => concurrency,
-  /** A step without `when` has an output, or the item fails. */
+  /** Earlier blocks never give the last output: a step without `when` has an output, or the item fails. */
   lastOutputFrom({ body }) {
     const last = body.findLastIndex((block) => block.type === 'step' && block.when == null);
     return Math.max(last, 0);
@@ -198,11 +198,7 @@ function refuse(run: Evaluation, node: ForEachNode, code: FailureCode, message: 
 }
 
 /** Continues after a retry of the instance: first the items that have not ended, then new ones. */
-function resumeItems(
-  run: Evaluation,
-  node: ForEachNode,
-  { i, n, e, s, m, v, t }: ForEachRecord,
-): void {
+function resumeItems(run: Evaluation, node: ForEachNode, { i, n, e, s, m, v, t }: ForEachRecord) {
   const record: ForEachRecord = { b: run.offset, i, n };
   run.open(node, record);
   if (s === undefined) {
@@ -238,7 +234,7 @@ function complete(run: Evaluation, node: ForEachNode, { n }: ForEachRecord): voi
   }
   run.storeOutput(node, 0, output, null, n);
   collectOutput(run, node, output);
-  run.dropSnapshot(node);
+  run.dropSnapshot(run.snapshotKey(node));
   // The first slot keeps the state of its last item for the tree.
   run.resetLists(node, 1, node.lists.length);
   run.finish(node, COMPLETED);
@@ -255,12 +251,8 @@ function storeRow(run: Evaluation, node: ForEachNode, { n }: ForEachRecord, ende
 }
 
 type SlotRecord = ForEachRecord & Required<Pick<ForEachRecord, 's' | 'm'>>;
-
 const NO_ITEM = -1;
-
-function hasSlots(record: ForEachRecord): record is SlotRecord {
-  return record.s !== undefined;
-}
+const hasSlots = (record: ForEachRecord): record is SlotRecord => record.s !== undefined;
 
 function fill(run: Evaluation, node: ForEachNode, record: SlotRecord): void {
   for (const [slot, item] of record.s.entries()) {

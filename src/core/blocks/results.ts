@@ -67,7 +67,7 @@ export function resultBlocks(
         for (const one of resultBlocks(nodes, inner, !isTried)) blocks.add(one);
       }
     }
-    // Earlier blocks are never read: this block has an output whenever the list completes.
+    // Earlier blocks are not read: this block has an output whenever the list completes.
     const isSure = kind.outputRow !== 'never' && kind.repeats === 'never';
     if (isWhole && isSure && when === undefined) break;
   }

@@ -214,7 +214,7 @@ function compensate(run: Evaluation, node: SagaNode, record: SagaRecord, step: n
   run.end(node, record.f ?? FAILED, withCompensations(record.y, failed));
 }
 
-/** @param which `late`: those of actions that completed late, by repeating their clean-up */
+/** @param which `late`: compensations of actions that completed late, by repeating their clean-up */
 function startCompensation(
   run: Evaluation,
   node: SagaNode,
@@ -233,7 +233,7 @@ function startCompensation(
   return false;
 }
 
-/** Also true when the block was cut off after its last block, which was protected. */
+/** Also true if the list was cut off during its last block, which was protected. */
 function hasCompleted({ execution }: PlannedExecution, list: readonly number[]): boolean {
   return list.every((index) => isDone(execution, index));
 }

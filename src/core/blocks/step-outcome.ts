@@ -1,7 +1,4 @@
-/**
- * The phases of open steps, and the outcome of a try: stores the output, starts another try, or fails the step
- * (docs/reference/steps.md).
- */
+/** Moves open steps between phases, and applies the outcome of a try (docs/reference/steps.md). */
 
 import { COMPLETED, FAILED, type StepPhase, type StepRecord } from '../../../schema/execution.js';
 import { FAILURE_MESSAGE_MAX, type FailureCode } from '../../../schema/failure.js';

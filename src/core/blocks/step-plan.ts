@@ -1,4 +1,4 @@
-/** The compiled form of a step, and how it is compiled (docs/reference/steps.md). */
+/** Compiles steps (docs/reference/steps.md). */
 
 import type { StepBlock } from '../../../schema/blocks.js';
 import { RETRY_DEFAULTS, SEND_WINDOW_DEFAULTS } from '../../../schema/step-options.js';
@@ -17,7 +17,6 @@ export interface StepNode extends NodePlace, Readonly<ReturnType<typeof compileS
 
 /** `pure` is called in place, `in_process` has an effect, `external` runs on a worker. */
 type StepMode = 'pure' | 'sleep' | 'event' | 'in_process' | 'external';
-
 export type BreachHandler = NonNullable<ReturnType<typeof breachHandler>>;
 
 export function compileStep(block: StepBlock, compiler: BlockCompiler) {
@@ -120,7 +119,7 @@ function modeOf(handler: string): StepMode {
   return BUILTIN_NAMES.has(handler) ? 'in_process' : 'external';
 }
 
-/** `assert` parses its condition when it runs, so the template does not show what it reads. */
+/** `assert` parses its condition when it runs, so the reads do not follow from the template. */
 function readAssertion(params: JsonObject | undefined, compiler: BlockCompiler): void {
   const text = params === undefined ? undefined : ownValue(params, 'condition');
   if (typeof text !== 'string') return;

@@ -45,7 +45,7 @@ import {
 } from './step-outcome.js';
 import { type BreachHandler, compileStep, type StepNode } from './step-plan.js';
 
-/** In ms: a request to a rate limit is a message and may be lost, so a step without an answer asks again. */
+/** In ms. The request to a rate limit is a message and may be lost, so a step without a reply repeats it. */
 const ASK_AGAIN_MS = 2_000;
 
 export const step = leaf<StepBlock, StepNode>({
@@ -98,9 +98,9 @@ function attempt(run: Evaluation, node: StepNode, record: MaybeOpen): void {
       return;
     }
   }
-  if (node.rateLimitKey !== null && record?.g !== 1 && needsGrant(run, node.rateLimitKey)) {
+  const { rateLimitKey: key } = node;
+  if (key !== null && record?.g !== 1 && run.env.isRateLimited?.(key) === true && !isDryRun(run)) {
     enterPhase(run, node, record, 'asking', number, run.env.now + ASK_AGAIN_MS);
-    const key = node.rateLimitKey;
     run.progress.rateRequests.push({ ...run.tryOf(node, number), blockId: node.id, key });
     return;
   }
@@ -181,13 +181,7 @@ function gateExpired(run: Evaluation, node: StepNode, record: StepRecord): void 
   }
 }
 
-function needsGrant(run: Evaluation, key: string): boolean {
-  return run.env.isRateLimited?.(key) === true && !isDryRun(run);
-}
-
-function isDryRun({ snapshot }: Evaluation): boolean {
-  return snapshot.runtime.dry_run === true;
-}
+const isDryRun = ({ snapshot }: Evaluation): boolean => snapshot.runtime.dry_run === true;
 
 /** In a dry run the output describes the call (docs/reference/steps.md). It is neither checked nor merged. */
 function recordDryRun(run: Evaluation, node: StepNode, number: number, params: JsonValue): void {
@@ -308,7 +302,7 @@ function dispatch(run: Evaluation, node: StepNode, record: MaybeOpen, params: Js
     queueName: node.queueName,
     params,
     timeoutMs: node.timeoutMs,
-    overlay: run.overlayOf(node),
+    overlay: run.scopes.overlayOf(node),
     runs: runsOf(run, node),
     secrets: node.params?.hasSecrets ? secretTextsOf(node.params, run.scopeOf(node)) : undefined,
   });
@@ -363,11 +357,16 @@ function handleEvent(run: Evaluation, node: StepNode, record: StepRecord, event:
     case 'step.returned':
       awaitClaim(run, node, record, record.a);
       break;
-    case 'rate.granted':
-      grant(run, node, record);
+    case 'rate.granted': {
+      const granted = recordOf(run, node, record, 'ready', record.a);
+      granted.g = 1;
+      run.putLeaf(node, granted);
+      // Not through the queue: the grant is valid only now.
+      attempt(run, node, granted);
       break;
+    }
     case 'rate.deferred':
-      // The try is not consumed.
+      // The deferral does not count as a try.
       enterPhase(run, node, record, 'limited', record.a, event.until);
       break;
     case 'rate.changed':
@@ -380,14 +379,6 @@ function handleEvent(run: Evaluation, node: StepNode, record: StepRecord, event:
         answer(run, node, record, { event_id: id }, payload);
       }
   }
-}
-
-function grant(run: Evaluation, node: StepNode, record: StepRecord): void {
-  const granted = recordOf(run, node, record, 'ready', record.a);
-  granted.g = 1;
-  run.putLeaf(node, granted);
-  // Not by way of the queue: the grant is valid only now.
-  attempt(run, node, granted);
 }
 
 function onDue(run: Evaluation, node: StepNode, record: StepRecord): void {

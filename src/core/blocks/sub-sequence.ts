@@ -46,7 +46,7 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
     if (kept?.c !== undefined) {
       run.putLeaf(node, { ...record, c: kept.c, k: kept.k! });
       const kind = retryOf(run, node);
-      run.askAboutChild({ kind, child: kept.c, ...run.tryOf(node, record.a) });
+      run.orderChild({ kind, child: kept.c, ...run.tryOf(node, record.a) });
       return;
     }
     startNext(run, node, record);
@@ -65,7 +65,7 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
       return true;
     }
     const { note, owes, isGone, code, message, details } = event.end;
-    // The same end as before the retry: the child has been retried since.
+    // A repeated report of the failure before the retry.
     if (note !== undefined && note === record.k) return false;
     const { k: before, ...plain } = record;
     if (isGone === true && before !== undefined) {
@@ -80,10 +80,10 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
     fail(run, node, code, message, details);
     return true;
   },
-  // The process that was about to create the child is gone, or the event about its end may be lost.
+  // The process that was creating the child has ended, or the event about the child's end may be lost.
   recover(run, node, record) {
     if (record.c === undefined) start(run, node, record);
-    else run.askAboutChild({ kind: 'look', child: record.c, ...run.tryOf(node, record.a) });
+    else run.orderChild({ kind: 'look', child: record.c, ...run.tryOf(node, record.a) });
   },
   withdraw(run, node, { a, c }) {
     const order = run.progress.children?.findIndex(
@@ -91,7 +91,7 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
     );
     // A child that was requested in this turn is not created.
     if (order !== undefined && order >= 0) run.progress.children!.splice(order, 1);
-    else run.askAboutChild({ kind: 'cancel', child: c, ...run.tryOf(node, a) });
+    else run.orderChild({ kind: 'cancel', child: c, ...run.tryOf(node, a) });
   },
   openState: () => 'waiting',
 });
@@ -119,7 +119,7 @@ function start(run: Evaluation, node: SubSequenceNode, record: StepRecord): void
   const { iteration, attempt } = step;
   run.putLeaf(node, record);
   run.charge(input);
-  run.askAboutChild({
+  run.orderChild({
     kind: 'start',
     ...step,
     blockId: node.id,
@@ -130,7 +130,7 @@ function start(run: Evaluation, node: SubSequenceNode, record: StepRecord): void
   });
 }
 
-/** Unlike that of a worker, the error has a row. */
+/** Unlike the error of a worker, this error has a row. */
 function fail(
   run: Evaluation,
   node: SubSequenceNode,

@@ -82,7 +82,7 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
     startList(run, node, p);
   },
   endLate(run, node, record, code) {
-    // Otherwise its own finally list has failed clean-up, too.
+    // With `z`, the block's own finally list has failed clean-up, too.
     if (record.z !== 1) run.end(node, code, record.y);
   },
   awaits: (record, branch) => (record.x === 1 ? branch === FINALLY_LIST : branch >= record.p),
@@ -100,10 +100,8 @@ function owesCatch({ execution, plan }: PlannedExecution, node: TryCatchNode): b
   return next !== undefined && !throwsAgain(plan.nodes[next]!);
 }
 
-/** A catch list that has reached `fail` has done its work and only passes the failure on. */
-function throwsAgain(node: NodePlace): boolean {
-  return (node as { readonly handler?: string }).handler === 'fail';
-}
+/** A catch list that has reached `fail` is done, and only passes on the failure. */
+const throwsAgain = (node: NodePlace) => (node as { readonly handler?: string }).handler === 'fail';
 
 function newRecord(run: Evaluation): TryCatchRecord {
   return { b: run.offset, p: TRY_LIST, f: COMPLETED };
@@ -159,12 +157,7 @@ function startFinally(
   if (!startList(run, node, FINALLY_LIST)) run.end(node, result, record.y);
 }
 
-function endFinally(
-  run: Evaluation,
-  node: TryCatchNode,
-  record: TryCatchRecord,
-  result: DoneCode,
-): void {
+function endFinally(run: Evaluation, node: TryCatchNode, record: TryCatchRecord, result: DoneCode) {
   if (result !== FAILED) run.end(node, ended(run, record), record.y);
   else if (isBeingCut(run, node, record)) run.noteCleanupFailure(node, record);
   else {

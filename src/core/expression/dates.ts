@@ -12,10 +12,7 @@ export function dayOfWeek(time: string): number | null {
 export function formatDate(time: string, format: string): string | null {
   const date = parseTime(time);
   if (date === undefined) return null;
-  return format.replace(
-    /%(.)/gs,
-    (text, letter: string) => CONVERSIONS.get(letter)?.(date) ?? text,
-  );
+  return format.replace(/%(.)/gs, (all, letter: string) => CONVERSIONS.get(letter)?.(date) ?? all);
 }
 
 /** Bounds the input of the parser's patterns. */
@@ -37,7 +34,6 @@ function parseTime(time: string): DateTime<true> | undefined {
 
 const DAYS = Info.weekdays('long', { locale: 'en-US' });
 const MONTHS = Info.months('long', { locale: 'en-US' });
-
 type Conversion = (date: DateTime<true>) => string;
 
 const CONVERSIONS: ReadonlyMap<string, Conversion> = new Map<string, Conversion>([
@@ -71,10 +67,7 @@ const CONVERSIONS: ReadonlyMap<string, Conversion> = new Map<string, Conversion>
 ]);
 
 export const DATE_CONVERSIONS: readonly string[] = [...CONVERSIONS.keys()];
-
-function pad(value: number, digits: number): string {
-  return String(value).padStart(digits, '0');
-}
+const pad = (value: number, digits: number): string => String(value).padStart(digits, '0');
 
 function offsetText(date: DateTime<true>, separator: string): string {
   const minutes = Math.abs(date.offset);

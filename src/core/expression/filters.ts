@@ -19,11 +19,8 @@ export interface FilterCall {
 
 /** In UTF-8 bytes. */
 export const FILTER_RESULT_MAX = 4 * 1024 * 1024;
-
 /** Whether `word` is a filter that needs no parentheses. */
-export function isBareFilter(word: string): boolean {
-  return FILTERS.get(word)?.most === 0;
-}
+export const isBareFilter = (word: string): boolean => FILTERS.get(word)?.most === 0;
 
 export function parseFilter(name: string, args: readonly JsonValue[]): Parsed<FilterCall> {
   const definition = FILTERS.get(name);
@@ -39,19 +36,19 @@ export function parseFilter(name: string, args: readonly JsonValue[]): Parsed<Fi
   return { ok: true, value: { name, args, apply } };
 }
 
-/** Refusals in `read` have no subject, which is the filter. */
+/** Prefixes refusals in `read` with the filter. */
 function parsingIn<T>(name: string, read: () => T): Parsed<T> {
   const parsed = parsing(read);
   return parsed.ok ? parsed : refused(`the template filter ${name} ${parsed.message}`);
 }
 
-/** @throws Refusal for a value that it cannot take */
+/** @throws Refusal for an unsupported value */
 type Filter = (value: JsonValue) => JsonValue;
 
 interface FilterDefinition {
   readonly least: number;
   readonly most: number;
-  /** @throws Refusal for arguments that the filter cannot take */
+  /** @throws Refusal for unsupported arguments */
   readonly bind: (args: readonly JsonValue[]) => Filter;
 }
 
@@ -69,7 +66,7 @@ const FILTERS: ReadonlyMap<string, FilterDefinition> = new Map<string, FilterDef
   ['upper', onText((text) => text.toUpperCase())],
   ['lower', onText((text) => text.toLowerCase())],
   ['trim', onText((text) => text.trim())],
-  // By way of UTF-8, which makes half a surrogate pair U+FFFD: the encoder would throw on it.
+  // A Buffer replaces a lone surrogate by U+FFFD; encodeURIComponent would throw on it.
   ['url_encode', onText((text) => encodeURIComponent(Buffer.from(text).toString()))],
   ['base64', onText((text) => Buffer.from(text, 'utf8').toString('base64'))],
   ['base64_decode', onText(decodeBase64)],
@@ -89,14 +86,12 @@ function onText(apply: (text: string) => JsonValue): FilterDefinition {
   return { least: 0, most: 0, bind: () => (value) => apply(textOf(value)) };
 }
 
-function textOf(value: JsonValue): string {
-  return typeof value === 'string' ? value : '';
-}
+const textOf = (value: JsonValue): string => (typeof value === 'string' ? value : '');
 
 function decodeBase64(text: string): string {
   const stripped = text.trim().replaceAll('=', '');
   const bytes = Buffer.from(stripped, 'base64');
-  // The decoder skips invalid characters: only an input that encodes back to itself was valid.
+  // The decoder skips invalid characters, so the input is valid only if it round-trips.
   if (bytes.toString('base64').replaceAll('=', '') !== stripped)
     throw new Refusal('got bad base64');
   const decoded = bytes.toString('utf8');

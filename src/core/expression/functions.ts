@@ -14,16 +14,13 @@ import {
 } from './operators.js';
 
 type Arg = JsonValue | undefined;
-
 type ExpressionFunction = (args: readonly JsonValue[], run: Evaluation) => JsonValue;
 
 export function callFunction(name: string, args: readonly JsonValue[], run: Evaluation): JsonValue {
   return FUNCTIONS.get(name)?.(args, run) ?? null;
 }
 
-export function isFunction(name: string): boolean {
-  return FUNCTIONS.has(name);
-}
+export const isFunction = (name: string): boolean => FUNCTIONS.has(name);
 
 /** A map, so that a name such as `constructor` finds nothing. */
 const FUNCTIONS: ReadonlyMap<string, ExpressionFunction> = new Map<string, ExpressionFunction>([
@@ -55,10 +52,7 @@ const FUNCTIONS: ReadonlyMap<string, ExpressionFunction> = new Map<string, Expre
 ]);
 
 export const FUNCTION_NAMES: readonly string[] = [...FUNCTIONS.keys()];
-
-function finite(value: number): number | null {
-  return Number.isFinite(value) ? value : null;
-}
+const finite = (value: number): number | null => (Number.isFinite(value) ? value : null);
 
 /** The length of an array costs nothing; keys and bytes have to be counted. */
 function chargedLength(value: JsonValue, run: Evaluation): number | null {
@@ -112,9 +106,7 @@ function aggregate(
   return finite(apply(numbers));
 }
 
-function total(numbers: readonly number[]): number {
-  return numbers.reduce((sum, number) => sum + number, 0);
-}
+const total = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);
 
 /** NaN, which becomes null, for an empty list. */
 function fold(numbers: readonly number[], pick: (a: number, b: number) => number): number {

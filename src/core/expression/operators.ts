@@ -5,7 +5,7 @@ import type { JsonValue } from '../../base/json.js';
 import type { Scope } from './scope.js';
 import type { ArithmeticOperator, ComparisonOperator } from './syntax.js';
 
-/** In members and characters visited: some 10 ms at worst, and far more than any sensible condition needs. */
+/** In members and characters visited: some 10 ms at worst, far more than realistic conditions need. */
 export const EVALUATION_BUDGET = 4_000_000;
 
 /** The scope and the budget of one evaluation. `spend` returns whether the budget covered the cost. */
@@ -118,11 +118,7 @@ const NATIVE_NEEDLE_MAX = 250;
  * Every offset at which `needle` occurs, without overlaps, in time linear in both texts. The built-in search takes 2.4 s
  * for a needle of 100,000 characters in 200,000 (measured).
  */
-export function occurrences(
-  text: string,
-  needle: string,
-  most = Number.POSITIVE_INFINITY,
-): number[] {
+export function occurrences(text: string, needle: string, most = Number.POSITIVE_INFINITY) {
   if (needle.length > NATIVE_NEEDLE_MAX) return longOccurrences(text, needle, most);
   const found: number[] = [];
   let at = needle.length === 0 ? -1 : text.indexOf(needle);

@@ -1,7 +1,4 @@
-/**
- * Parses expressions: splits the text into tokens in linear time, then descends recursively. Nesting is capped, so
- * parsing and evaluating cannot overflow the stack.
- */
+/** Parses expressions in linear time. Nesting is capped, so that parsing and evaluating cannot overflow the stack. */
 
 import { clip } from '../../base/bounds.js';
 import { type Parsed, parsing, Refusal } from '../parsed.js';
@@ -13,10 +10,7 @@ export type Token =
   /** A word is a path, a function name or a keyword: letters, digits, `_` and `.`. */
   | { readonly kind: 'word' | 'symbol'; readonly text: string; readonly at: number };
 
-/**
- * Characters beyond ASCII count as letters. A dot or an `e` is part of a number only if digits follow. No two parts can
- * match the same character.
- */
+/** Characters beyond ASCII count as letters. No two parts of the pattern match the same character. */
 const TOKEN =
   /(?:([A-Za-z_.\u0080-\uffff][\w.\u0080-\uffff]*)|([=!<>]=|&&|\|\||[<>+\-*/!?:()[\],])|(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|"([^"]*)"|'([^']*)')[\t-\r ]*/y;
 const WORD_PART = /[\w.\u0080-\uffff]/;
@@ -48,10 +42,7 @@ function faultAt(text: string, at: number): Refusal {
   return fault(`unexpected ${JSON.stringify(character)}`, at);
 }
 
-function fault(what: string, at: number): Refusal {
-  return new Refusal(`${what} at character ${at}`);
-}
-
+const fault = (what: string, at: number): Refusal => new Refusal(`${what} at character ${at}`);
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** The value of a keyword or a finite number in JSON syntax, else undefined: `007` and `1.2.3` are words. */

@@ -1,5 +1,6 @@
-/** What expressions and templates can read, by dotted paths. Only own properties are read, never a prototype. */
+/** The values that expressions and templates read, by dotted paths. Only own properties are read. */
 
+import { words } from '../../../schema/states.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../base/json.js';
 
 /** The latest output of each block, errors excluded. */
@@ -22,22 +23,9 @@ export interface Scope {
 export type OutputReads = 'all' | ReadonlySet<string>;
 
 /** The first words that name a section instead of a key of context.data (docs/reference/expressions.md). */
-const ROOTS: ReadonlySet<string> = new Set([
-  'context',
-  'data',
-  'config',
-  'outputs',
-  'steps',
-  'input',
-  'runtime',
-  'instance_id',
-]);
-
-export const ROOT_NAMES: readonly string[] = [...ROOTS];
-
-export function isRoot(word: string): boolean {
-  return ROOTS.has(word);
-}
+export const ROOT_NAMES = words('context data config outputs steps input runtime instance_id');
+const ROOTS: ReadonlySet<string> = new Set(ROOT_NAMES);
+export const isRoot = (word: string): boolean => ROOTS.has(word);
 
 /** Whether the text begins with a root and a dot, and so is a path wherever it appears. */
 export function isRootedPath(text: string): boolean {
@@ -45,12 +33,8 @@ export function isRootedPath(text: string): boolean {
   return dot > 0 && dot < text.length - 1 && ROOTS.has(text.slice(0, dot));
 }
 
-/** Roots that are a whole section: a condition of just this word means the key of context.data. */
-const SECTIONS: ReadonlySet<string> = new Set(['config', 'outputs', 'data', 'runtime', 'steps']);
-
-export function isSection(word: string): boolean {
-  return SECTIONS.has(word);
-}
+/** Roots that are a whole section. A condition of only this word means the key of context.data. */
+export const SECTIONS: ReadonlySet<string> = new Set(words('config outputs data runtime steps'));
 
 /** The value at a path that begins with a root; undefined without one. */
 export function readRooted(path: readonly string[], scope: Scope): JsonValue | undefined {
@@ -80,11 +64,7 @@ export function readRooted(path: readonly string[], scope: Scope): JsonValue | u
 }
 
 /** Resolves `path` from segment `from` on. Segments of arrays are indexes. */
-export function follow(
-  start: JsonValue | undefined,
-  path: readonly string[],
-  from: number,
-): JsonValue | undefined {
+export function follow(start: JsonValue | undefined, path: readonly string[], from: number) {
   let value = start;
   for (let i = from; i < path.length; i += 1) {
     const segment = path[i]!;

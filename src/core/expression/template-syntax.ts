@@ -28,7 +28,7 @@ export interface Chain {
   readonly secret?: string;
 }
 
-/** The root of secrets. Expressions cannot read it: only calls of handlers receive secrets. */
+/** The root of secrets. Expressions cannot read it: only handlers receive secrets. */
 export const SECRET_ROOT = 'secrets';
 
 export interface ChainProblem {
@@ -159,9 +159,7 @@ function pathOf(text: string): readonly string[] {
 }
 
 /** `state`, the key-value store of an instance, cannot be written yet: its keys are always missing. */
-function isTemplateRoot(word: string): boolean {
-  return word === 'state' || word === SECRET_ROOT || isRoot(word);
-}
+const isTemplateRoot = (word: string) => word === 'state' || word === SECRET_ROOT || isRoot(word);
 
 function parseStep(text: string): Step {
   if (text === '') throw new ChainFault('a template has an empty fallback');

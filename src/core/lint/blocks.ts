@@ -1,8 +1,6 @@
 /**
- * Finds references to outputs that cannot exist, and actions of sagas that may fail after they have had an effect. The
- * step of a failed action is not compensated, so the effect stays, and a retry of the saga repeats it
- * (docs/reference/blocks.md). Only blocks that are known to have effects count, before blocks that are likely to fail,
- * in steps with a compensation.
+ * Finds references to outputs that cannot exist, and actions of sagas that may fail after they have had an effect. A
+ * failed action is not compensated, so its effect stays, and a retry of the saga repeats it (docs/reference/blocks.md).
  */
 
 import type { Block, SagaBlock, StepBlock } from '../../../schema/blocks.js';
@@ -18,7 +16,7 @@ interface Pair {
   readonly failing: string;
 }
 
-/** At most one for each step. @param saga valid, including the blocks in it */
+/** In steps with a compensation, a block with an effect before a block that is likely to fail; at most one per step. */
 export function partialActions({ steps }: SagaBlock) {
   return steps.flatMap(({ id: step, action, compensation }, i) => {
     if ([compensation ?? []].flat().length === 0) return [];
@@ -38,7 +36,7 @@ function pairIn(list: List): Pair | undefined {
   return undefined;
 }
 
-/** Blocks that handle failures inside of them are not searched. */
+/** Blocks that handle their own failures are not searched. */
 function pairInside(block: Block): Pair | undefined {
   switch (block.type) {
     case 'try_catch':
@@ -80,9 +78,7 @@ function firstPair(acting: List, failing: List): Pair | undefined {
   return done && fails && { done: done.id, failing: fails.id };
 }
 
-function listsOf(block: Block): readonly List[] {
-  return kindOf(block).lists(block);
-}
+const listsOf = (block: Block): readonly List[] => kindOf(block).lists(block);
 
 /** Whether the block has an effect outside that may have to be undone. */
 function acts(block: Block): boolean {
@@ -123,11 +119,7 @@ function stepCanFail({ handler, wait_for_input: gate, ...more }: StepBlock): boo
 }
 
 /** Why the output of `target` cannot exist yet, as the end of a sentence. @param isRepeated `reader` may run again */
-export function whyNever(
-  reader: BlockPlace,
-  target: BlockPlace,
-  isRepeated: boolean,
-): string | undefined {
+export function whyNever(reader: BlockPlace, target: BlockPlace, isRepeated: boolean) {
   const readers = chainOf(reader);
   const targets = chainOf(target);
   let depth = 0;
@@ -156,6 +148,4 @@ function chainOf(place: BlockPlace): BlockPlace[] {
 }
 
 /** Blocks with inner blocks always have a known kind. */
-function kindAt({ block }: BlockPlace) {
-  return kindOf(block as unknown as Block);
-}
+const kindAt = ({ block }: BlockPlace) => kindOf(block as unknown as Block);

@@ -50,7 +50,7 @@ export interface Findings {
 }
 
 export interface LintOptions {
-  /** How messages call the definition, such as `a sequence`. */
+  /** The name of the definition in messages, such as `a sequence`. */
   readonly name: string;
   /** The errors that the validators found; absent: the shape is valid. */
   readonly shape?: ShapeErrors;
@@ -68,15 +68,12 @@ export function lintDefinition(schema: TSchema, value: unknown, options: LintOpt
 }
 
 const NO_ERRORS: ShapeErrors = { found: [], extent: 'all' };
-
 /** More than a definition of maximum size has outside of parameters. */
 const BRACES_MAX = 20_000;
-
 const IDS_COMPARED_MAX = 500;
-
 const NO_TEMPLATE = compileTemplate(null);
 
-/** Reads the blocks as the compiler of a plan does, and reports what it and the kinds find. */
+/** Reads the blocks as the plan compiler does, and collects the findings of the kinds and its own. */
 class Lint implements BlockCompiler {
   readonly #options: LintOptions;
   readonly #errors = new FindingList();
@@ -210,7 +207,6 @@ class Lint implements BlockCompiler {
     kindOf(typed).compile(typed, this);
   }
 
-  /** Checks the params of a built-in handler. */
   #checkCall({ handler, params: raw }: JsonObject, path: string): void {
     const params = raw ?? {};
     if (typeof handler !== 'string' || !isBuiltin(handler) || !isJsonObject(params)) return;
@@ -381,7 +377,7 @@ export class FindingList {
     else this.#omitted += 1;
   }
 
-  /** The last one tells how many are left out. */
+  /** The last finding has the number of omitted findings. */
   all(): Finding[] {
     if (this.#omitted === 0) return this.#found;
     const more = this.isOver ? `more than ${COUNTED_MAX}` : String(this.#omitted);

@@ -16,7 +16,7 @@ import {
   TEMPLATE_FUNCTIONS,
 } from '../expression/template-syntax.js';
 
-/** Receives the findings of one text, and what has to be looked up in the definition. */
+/** Receives the findings of one text, and references that have to be looked up in the definition. */
 export interface Remarks {
   /** @param suggest called only when the finding is listed */
   note(message: string, suggest?: () => string | undefined): void;

@@ -1,27 +1,19 @@
-/**
- * One text for all JSON values that are equal, and its hash: keys in the order of code points at every level, no spaces,
- * non-ASCII characters as they are.
- */
+/** The canonical text of a JSON value and its hash: sorted keys, no spaces, non-ASCII characters unescaped. */
 
 import { createHash } from 'node:crypto';
 import { compareText } from '../../base/bounds.js';
 
-/** Twice what the entry check admits, so that a shape around stored data is still written. */
+/** Twice the limit of requests, so that an object around stored data fits. */
 const DEPTH_MAX = 512;
-
 /** Omits undefined members. @throws RangeError for a value that nests too deeply, TypeError for one that is not JSON */
-export function canonicalJson(value: unknown): string {
-  return write(value, DEPTH_MAX);
-}
+export const canonicalJson = (value: unknown): string => write(value, DEPTH_MAX);
 
 /** Lower-case hexadecimal digits. A text is hashed as UTF-8. */
 export function sha256Hex(data: string | Uint8Array): string {
   return createHash('sha256').update(data).digest('hex');
 }
 
-export function canonicalSha256(value: unknown): string {
-  return sha256Hex(canonicalJson(value));
-}
+export const canonicalSha256 = (value: unknown): string => sha256Hex(canonicalJson(value));
 
 function write(value: unknown, depthLeft: number): string {
   if (typeof value === 'object' && value !== null) {
@@ -37,8 +29,6 @@ function write(value: unknown, depthLeft: number): string {
 function writeObject(object: object, depthLeft: number): string {
   const members = Object.entries(object).filter(([, value]) => value !== undefined);
   members.sort(([a], [b]) => compareText(a, b));
-  const texts = members.map(
-    ([key, value]) => `${JSON.stringify(key)}:${write(value, depthLeft - 1)}`,
-  );
+  const texts = members.map(([key, one]) => `${JSON.stringify(key)}:${write(one, depthLeft - 1)}`);
   return `{${texts.join(',')}}`;
 }

@@ -1,12 +1,11 @@
-/** Ed25519 (RFC 8032) on raw keys: 32 bytes of seed or of public key, as the wire carries them. */
+/** Ed25519 (RFC 8032) on raw keys: the 32 bytes of a seed or of a public key, as on the wire. */
 
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { decodeBase64Exactly } from './base64.js';
 
 export const PUBLIC_KEY_BYTES = 32;
 export const SIGNATURE_BYTES = 64;
-
-/** What stands before the 32 bytes in the DER forms PKCS #8 and SPKI (RFC 8410). */
+/** The bytes before a key in the DER forms PKCS #8 and SPKI (RFC 8410). */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 

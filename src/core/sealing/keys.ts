@@ -15,16 +15,13 @@ export const KEY_BYTES = 32;
 export const TRANSFER_KEY_ID_PREFIX = 'continuity-transfer-';
 /** Far more keys than an installation ever had. */
 export const TRUSTED_KEYS_MAX = 1_000;
-
 const SIGNING_LABEL = 'engine-continuity-signing-v1';
 const PAYLOAD_LABEL = 'engine-continuity-payload-v1';
 const LINK_LABEL = 'engine-approval-link-v1';
-
 export type SigningKey = Readonly<ReturnType<typeof signingKeyOf>>;
 export type PayloadKey = Readonly<ReturnType<typeof payloadKeyOf>>;
 export type Keyring = Readonly<ReturnType<typeof createKeyring>>;
-
-/** Public keys by their ids, in base64 as they were configured: one of them may be no key at all. */
+/** Public keys by id, in base64 as configured: a text may not be a valid key. */
 export type TrustedKeys = ReadonlyMap<string, string>;
 
 /**
@@ -57,7 +54,7 @@ export function createKeyring(
   former?: Uint8Array,
   configured: TrustedKeys = new Map(),
 ) {
-  // The present key comes first: payloads are opened and links to approvals are verified with both.
+  // The current key comes first. Payloads are opened, and links to approvals verified, with both.
   const masters = former === undefined ? [master] : [master, former];
   const own = masters.map(signingKeyOf);
   const opening = masters.map(payloadKeyOf);
@@ -70,9 +67,9 @@ export function createKeyring(
   return { signing: own[0]!, payload: opening[0]!, opening, links, trusted };
 }
 
-/** As the keys travel to the threads; never logged. */
+/** The form in which threads receive the keys; never logged. */
 export interface ContinuityKeys {
-  /** 64 hexadecimal digits; undefined: what needs keys answers 503. */
+  /** 64 hexadecimal digits; undefined: requests that need keys are answered 503. */
   readonly master: string | undefined;
   readonly former: string | undefined;
   /** JSON of ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON. */
@@ -88,7 +85,7 @@ export function keyringOf({ master, former, trusted }: ContinuityKeys): Keyring 
   return createKeyring(Buffer.from(master, 'hex'), formerKey, configured.value);
 }
 
-/** Which keys can be read with, as others may know them: an id tells keys apart, and nothing of its key. */
+/** The ids of the keys that open payloads. Public: an id reveals nothing about its key. */
 export function openingIds(keyring: Keyring | undefined): string[] {
   return keyring?.opening.map(({ id }) => id) ?? [];
 }
@@ -121,7 +118,7 @@ function derive(master: Uint8Array, label: string): Buffer {
 
 const MARK_LABEL = 'engine-continuity-key-id-v1\0';
 
-/** 16 digits that tell keys apart and say nothing about a secret one. */
+/** 16 digits that identify a key and reveal nothing about it. */
 function keyMark(key: Uint8Array): string {
   return sha256Hex(Buffer.concat([Buffer.from(MARK_LABEL), key])).slice(0, 16);
 }

@@ -1,7 +1,4 @@
-/**
- * The seal of a capsule's payload, and of write-only secrets as they are stored: AES-256-GCM, bound to the recipient or
- * the row. A nonce must never be used twice with one key.
- */
+/** Seals capsules and stored secrets with AES-256-GCM. A nonce must never be used twice with one key. */
 
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import type { CapsuleManifest } from '../../../schema/handoff.js';
@@ -13,19 +10,14 @@ export const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const SEAL_BYTES = NONCE_BYTES + TAG_BYTES;
 
-/** What opens a payload only for those for whom it was sealed. */
+/** Authenticated with the payload, which can only be opened with the same context. */
 export type SealContext = Pick<
   CapsuleManifest,
   'tenant_id' | 'continuity_id' | 'epoch' | 'allowed_destination_runtime_id'
 >;
 
 /** @returns nonce, ciphertext and tag, one after the other */
-export function seal(
-  plain: Uint8Array,
-  key: Uint8Array,
-  nonce: Uint8Array,
-  context: SealContext,
-): Buffer {
+export function seal(plain: Uint8Array, key: Uint8Array, nonce: Uint8Array, context: SealContext) {
   if (nonce.length !== NONCE_BYTES) throw new RangeError(`a nonce has ${NONCE_BYTES} bytes`);
   const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
   cipher.setAAD(additionalData(context));
@@ -34,12 +26,8 @@ export function seal(
   return Buffer.concat([nonce, body, end, cipher.getAuthTag()]);
 }
 
-/** Undefined when a single bit of the bytes, the key or the context is not what it was. */
-export function unseal(
-  sealed: Uint8Array,
-  key: Uint8Array,
-  context: SealContext,
-): Buffer | undefined {
+/** Undefined if the bytes, the key or the context differ in a single bit. */
+export function unseal(sealed: Uint8Array, key: Uint8Array, context: SealContext) {
   if (sealed.length < SEAL_BYTES) return undefined;
   const nonce = sealed.subarray(0, NONCE_BYTES);
   const tag = sealed.subarray(sealed.length - TAG_BYTES);
@@ -50,7 +38,7 @@ export function unseal(
   try {
     return Buffer.concat([body, decipher.final()]);
   } catch {
-    // The one error of the last step is that the tag does not fit.
+    // `final` fails only if the tag does not match.
     return undefined;
   }
 }
@@ -65,12 +53,8 @@ function additionalData(context: SealContext): Buffer {
   return Buffer.from(parts.join('\0'));
 }
 
-/** Tries the keys in turn: the one before a rotation may have sealed it. */
-export function openWith(
-  keys: readonly PayloadKey[],
-  sealed: Uint8Array,
-  context: SealContext,
-): Buffer | undefined {
+/** Tries the keys in order: the payload may have been sealed before a rotation. */
+export function openWith(keys: readonly PayloadKey[], sealed: Uint8Array, context: SealContext) {
   for (const { key } of keys) {
     const plain = unseal(sealed, key, context);
     if (plain !== undefined) return plain;
@@ -98,11 +82,7 @@ export function storeSecret(
   return { sealed: sealed.toString('base64') };
 }
 
-export function openSecret(
-  place: SecretPlace,
-  stored: StoredSecret,
-  keyring: Keyring | undefined,
-): string | undefined {
+export function openSecret(place: SecretPlace, stored: StoredSecret, keyring: Keyring | undefined) {
   if ('plain' in stored) return stored.plain;
   const sealed = decodeBase64(stored.sealed);
   return sealed && openWith(keyring?.opening ?? [], sealed, contextOf(place))?.toString('utf8');
