@@ -17,14 +17,14 @@ export const MintKey = t.strictNamed('MintKey', {
 });
 export type MintKey = t.Static<typeof MintKey>;
 
-const KeyId = t.text('ak_ and 32 hexadecimal digits.');
+const KeyId = t.text('Id of a key: ak_ and 32 hexadecimal digits.');
 
 export const KeyMinted = t.named('KeyMinted', {
   id: KeyId,
   tenant_id: t.text(),
   name: t.text(),
   capabilities: t.list(CapabilityWord),
-  secret: t.text('sk_ and 64 hexadecimal digits; shown only in this response.'),
+  secret: t.text('The key: sk_ and 64 hexadecimal digits; shown only in this response.'),
   created_at: t.Timestamp,
   expires_at: t.nullable(t.Timestamp),
 });
@@ -45,11 +45,11 @@ export const ApiKey = t.named('ApiKey', {
 export type ApiKey = t.Static<typeof ApiKey>;
 
 export const WhoAmI = t.named('WhoAmI', {
-  is_root: t.boolean('The root key, or a server that requires no keys.'),
-  is_insecure: t.boolean('The server requires no keys (--insecure-auth).'),
+  is_root: t.boolean('Whether the key is the root key, or the server requires no keys.'),
+  is_insecure: t.boolean('Whether the server requires no keys (--insecure-auth).'),
   tenant_id: t.nullable(t.text(), 'Tenant of the key; null: any, named by x-tenant-id.'),
-  requires_tenant: t.boolean('Requests must name a tenant (ENGINE_REQUIRE_TENANT_HEADER).'),
-  capabilities: t.list(CapabilityWord, 'Root has all.'),
+  requires_tenant: t.boolean('Whether requests must name a tenant (ENGINE_REQUIRE_TENANT_HEADER).'),
+  capabilities: t.list(CapabilityWord, 'Capabilities of the key; the root key has all.'),
   key: t.refOrNull(t.object({ id: KeyId, name: t.text(), expires_at: t.nullable(t.Timestamp) })),
 });
 export type WhoAmI = t.Static<typeof WhoAmI>;

@@ -16,7 +16,7 @@ const TOKEN_LENGTH_MAX = 8_192;
 const Value = t.noted(t.Name, 'One of the values in choices.');
 const Comment = t.noted(
   t.text({ maxLength: COMMENT_LENGTH_MAX, 'x-check': 'empty-is-absent' }),
-  'Allowed only with allow_comment.',
+  'Comment, allowed only with allow_comment.',
 );
 
 const ApprovalListQuery = t.strictObject({
@@ -37,21 +37,21 @@ export const Approval = t.named('Approval', "A step that waits for a person's an
   sequence_name: t.nullable(t.text()),
   block_id: t.text(),
   path: t.text('Path from the outermost block, such as orders[2]/charge.'),
-  prompt: t.text('The question.'),
+  prompt: t.text('Question to the person.'),
   choices: t.list(GateChoice),
   store_as: t.text('Key of context.data that receives the value.'),
   timeout_seconds: t.nullable(t.number()),
   escalation_handler: t.nullable(t.text()),
   allow_comment: t.boolean(),
   waiting_since: t.Timestamp,
-  deadline: t.nullable(t.Timestamp, 'Null: no deadline.'),
+  deadline: t.nullable(t.Timestamp, 'Time of the time-out; null: never.'),
   metadata: t.noted(t.JsonObjectSchema, 'Metadata of the instance.'),
 });
 export type Approval = t.Static<typeof Approval>;
 
 export const ApprovalPage = t.named('ApprovalPage', {
   items: t.list(Approval),
-  total: t.integer(`Number on all pages, counted up to ${APPROVALS_COUNTED_MAX}.`),
+  total: t.integer(`Number of approvals, counted up to ${APPROVALS_COUNTED_MAX}.`),
 });
 export type ApprovalPage = t.Static<typeof ApprovalPage>;
 
@@ -79,7 +79,7 @@ export const MakeApprovalLink = t.strictNamed('MakeApprovalLink', {
     t.integer({ minimum: 1, maximum: LINK_SECONDS_MAX, default: LINK_SECONDS_DEFAULT }),
   ),
   value: t.nullish(Value, 'Restricts the link to this value.'),
-  recipient: t.nullish(t.Name, 'Recorded as answered_by.'),
+  recipient: t.nullish(t.Name, 'Name of the recipient, recorded as answered_by.'),
 });
 
 export const ApprovalLink = t.named('ApprovalLink', {
@@ -123,7 +123,7 @@ export const APPROVAL_ROWS = {
     replies: { 200: null, ...refusals(404, 409, 410) },
   }),
   'approvals.answerByLink': front.post('/approvals/by-link/{token}', {
-    summary: 'Answer once by link.',
+    summary: 'Answer an approval once, by a link.',
     params: TokenParams,
     body: AnswerByLink,
     isBodyOptional: true,

@@ -21,7 +21,7 @@ export const AttemptListQuery = t.object({
     Iteration,
     `With block_id: iteration of its outermost loop, from 0; a range has at most ${ITERATION_RANGE_MAX}.`,
   ),
-  iteration_to: t.optional(Iteration, 'Inclusive; default: iteration_from.'),
+  iteration_to: t.optional(Iteration, 'Last iteration of the range; default: iteration_from.'),
   state: t.optional(t.list(t.oneOf(ATTEMPT_STATES))),
   order: t.withDefault(t.oneOf(['oldest', 'newest'], 'Sort order.'), 'oldest'),
   include_payloads: t.boolean({

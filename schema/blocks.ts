@@ -84,14 +84,14 @@ const Step = blockObject('step', STEP_NOTE, {
   delay: t.nullish(Delay, 'Waits before the first attempt.'),
   retry: t.nullish(Retry, 'Retries after failed attempts.'),
   timeout: t.nullish(t.DurationMs, 'Time limit of an attempt in ms, for a task from its claim.'),
-  queue_timeout: t.nullish(t.DurationMs, 'Time limit in ms for a claim; then the attempt fails.'),
-  deadline: t.nullish(t.DurationMs, 'Time limit in ms with all waits and attempts; then it fails.'),
+  queue_timeout: t.nullish(t.DurationMs, 'Time limit in ms for a worker to claim the task.'),
+  deadline: t.nullish(t.DurationMs, 'Time limit of the step in ms, with all waits and attempts.'),
   on_deadline_breach: t.nullish(OnDeadlineBreach, 'Called once when the deadline passes.'),
   send_window: t.nullish(SendWindow, 'Hours in which the step may start. It waits for them.'),
   rate_limit_key: t.nullish(t.Key, 'Steps with the same key share a rate limit, and wait for it.'),
   cancellable: t.flag(true, 'False: the signal cancel waits for the step.'),
   queue_name: t.nullish(t.Name, 'Queue of the task. A poll can select one queue.'),
-  output_schema: t.nullish(t.UserSchema, 'Schema of the output; others fail the step permanently.'),
+  output_schema: t.nullish(t.UserSchema, 'Schema of the output; a violation fails the step.'),
   merge_output: t.flag(true, "Merges a worker's output into context.data."),
   wait_for_input: t.nullish(WaitForInput),
   ...t.unsupported('context_access', 'fallback_handler', 'cache_key', 'compensation'),
@@ -126,7 +126,7 @@ const Router = t.checked(
   'router',
   blockObject('router', 'Runs the first route whose condition is true, else default.', {
     routes: t.nullish(t.list(Route), 'The first route whose condition is true runs.'),
-    default: t.nullish(BlockList, 'Runs if no condition is true.'),
+    default: t.nullish(BlockList, 'Blocks that run if no condition is true.'),
   }),
 );
 export interface RouterBlock extends t.Static<typeof Router> {}
@@ -135,9 +135,9 @@ const TryCatch = blockObject(
   'try_catch',
   'Runs catch_block on failure, and finally_block always.',
   {
-    try_block: t.noted(NonEmptyBlockList, 'Runs first.'),
-    catch_block: t.noted(BlockList, 'Runs if try_block failed.'),
-    finally_block: t.nullish(BlockList, 'Always runs last, also after a cancellation.'),
+    try_block: t.noted(NonEmptyBlockList, 'Blocks that run first.'),
+    catch_block: t.noted(BlockList, 'Blocks that run if try_block failed.'),
+    finally_block: t.nullish(BlockList, 'Blocks that always run last, also after a cancellation.'),
   },
 );
 export interface TryCatchBlock extends t.Static<typeof TryCatch> {}
@@ -162,7 +162,7 @@ const ForEach = blockObject('for_each', 'Runs its body for each item of a contex
     t.integer({ minimum: 1, maximum: CONCURRENCY_MAX, default: 1 }),
     'Number of items that run concurrently.',
   ),
-  max_iterations: t.nullish(MaxIterations, 'A longer collection fails the block before any item.'),
+  max_iterations: t.nullish(MaxIterations, 'Maximum number of items; more fail the block at once.'),
 });
 export interface ForEachBlock extends t.Static<typeof ForEach> {}
 
@@ -187,7 +187,10 @@ export interface CancellationScopeBlock extends t.Static<typeof CancellationScop
 const SagaStep = t.named('SagaStep', {
   id: t.noted(t.PlainName, "Id of the saga's step, unique in the sequence among all block ids."),
   action: t.noted(blocksOrOne(NonEmptyBlockList), 'A block, or a list of blocks.'),
-  compensation: t.optional(blocksOrOne(t.nullish(BlockList)), 'The same, to undo the action.'),
+  compensation: t.optional(
+    blocksOrOne(t.nullish(BlockList)),
+    'A block, or a list of blocks, that undoes the action.',
+  ),
 });
 
 const SAGA_NOTE =
@@ -218,7 +221,10 @@ const AbSplit = t.object(
   {
     ...headOf('ab_split'),
     type: t.oneOf(SPLIT_WORDS, 'Kind of the block; both names mean the same.'),
-    variants: t.noted(t.list(Variant, { minItems: 2, maxItems: BRANCHES_MAX }), 'To choose from.'),
+    variants: t.noted(
+      t.list(Variant, { minItems: 2, maxItems: BRANCHES_MAX }),
+      'Variants, one of which is chosen.',
+    ),
   },
   { 'x-check': 'variants', description: SPLIT_NOTE },
 );

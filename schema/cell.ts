@@ -7,30 +7,30 @@ import { front, get, type RouteRow } from './route-row.js';
 export const CELL_STATES = ['open', 'closed', 'draining'] as const;
 export const MOVE_STATES = ['copying', 'switched', 'done', 'given_up'] as const;
 
-export const CellEngine = t.named('CellEngine', 'As last reported by the engine.', {
+export const CellEngine = t.named('CellEngine', 'An engine of a cell, as it last reported.', {
   address: t.text(),
   role: t.oneOf(['owner', 'standby']),
   version: t.text(),
   lag_ms: t.nullable(t.integer(), 'Delay in ms of uncommitted writes; null: no writes.'),
   seen_at: t.Timestamp,
-  is_silent: t.boolean('Not reported for 15 seconds: considered down.'),
+  is_silent: t.boolean('True: no report for 15 seconds; considered down.'),
 });
 export type CellEngine = t.Static<typeof CellEngine>;
 
 export const Cell = t.named('Cell', {
   name: t.text('Also the name of its Postgres schema.'),
   state: t.oneOf(CELL_STATES),
-  database_url: t.text('Without password.'),
-  addresses: t.list(t.text(), 'Address of its engines for proxies.'),
+  database_url: t.text('Address of the database, without password.'),
+  addresses: t.list(t.text(), 'Addresses of its engines, for proxies.'),
   engines: t.list(CellEngine),
-  tenants: t.integer('Tenants that it owns.'),
-  moves_under_way: t.integer('Tenants moving from or to it.'),
+  tenants: t.integer('Number of tenants of the cell.'),
+  moves_under_way: t.integer('Number of tenants that move from or to the cell.'),
   created_at: t.Timestamp,
 });
 export type Cell = t.Static<typeof Cell>;
 
 export const Cells = t.named('Cells', {
-  cluster: t.boolean('Without a directory there are no cells to list.'),
+  cluster: t.boolean('False: without a directory there are no cells.'),
   own: t.text('The cell of the answering engine.'),
   cells: t.list(Cell),
 });

@@ -299,8 +299,8 @@ export const TenantQuery = object({ tenant_id: optional(text()) });
 
 /** Filters by time; both bounds are exclusive. */
 export const CREATED_BETWEEN = {
-  created_after: noted(Timestamp, 'Exclusive.'),
-  created_before: noted(Timestamp, 'Exclusive.'),
+  created_after: noted(Timestamp, 'Only objects created after this time.'),
+  created_before: noted(Timestamp, 'Only objects created before this time.'),
 };
 
 /** Keyset pagination: rows that come and go do not shift the page (docs/decisions/0016-lists.md). */

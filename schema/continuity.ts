@@ -40,7 +40,7 @@ export const Execution = t.named('ContinuityExecution', 'Portable identity of an
   tenant_id: t.text(),
   current_instance_id: t.Uuid,
   owner_runtime_id: t.Uuid,
-  epoch: t.noted(Epoch, 'Raised by changes of owner or version.'),
+  epoch: t.noted(Epoch, 'Ownership epoch, raised by changes of owner or version.'),
   state: t.oneOf(EXECUTION_STATES),
   updated_at: t.Timestamp,
 });
@@ -80,7 +80,7 @@ export type Boundary = t.Static<typeof Boundary>;
 
 export const BoundaryDetail = t.named('CheckpointBoundaryDetail', {
   boundary: Boundary,
-  checkpoint_data: t.noted(t.AnyJson, 'Not redacted, unlike the diff.'),
+  checkpoint_data: t.noted(t.AnyJson, 'Value of the checkpoint; not redacted, unlike the diff.'),
   previous_checkpoint_id: t.nullable(t.Uuid),
   redacted_state_diff: t.list(t.object({ path: t.text(), before: t.AnyJson, after: t.AnyJson })),
 });
@@ -148,7 +148,7 @@ export const ProvenanceVerdict = t.named('ProvenanceVerdict', {
   valid: t.boolean(),
   entries_checked: t.integer(),
   first_invalid_index: t.nullable(t.integer()),
-  code: t.nullable(t.text(), 'Error of the first invalid entry.'),
+  code: t.nullable(t.text(), 'Error code of the first invalid entry.'),
   head_sha256: t.nullable(Sha256),
 });
 export type ProvenanceVerdict = t.Static<typeof ProvenanceVerdict>;
@@ -157,8 +157,8 @@ export type ProvenanceVerdict = t.Static<typeof ProvenanceVerdict>;
 export const Transform = t.named('Transform', {
   version: t.nullish(t.typed<1>({ type: 'integer', enum: [1], default: 1 })),
   transform: t.oneOf(TRANSFORM_OPERATIONS),
-  from_path: t.text('Dotted, in checkpoint_data; context_snapshot becomes context.data.'),
-  to_path: t.nullish(t.text('Required for copy and move; none for drop.')),
+  from_path: t.text('Dotted path in checkpoint_data; context_snapshot becomes context.data.'),
+  to_path: t.nullish(t.text('Target path, for copy and move only.')),
 });
 export type Transform = t.Static<typeof Transform>;
 
@@ -169,7 +169,7 @@ export const CaptureCheckpoint = t.boolean({
 
 const RollbackRetention = t.nullish(
   t.integer({ default: 86_400 }),
-  'At least 60 and at most 2,592,000; default: 86,400.',
+  'Time for a rollback in seconds: 60 to 2,592,000; default: 86,400.',
 );
 
 export const PlanMigration = t.named('PlanMigration', {
@@ -195,11 +195,11 @@ export const MigrationVerdict = t.oneOf(MIGRATION_VERDICTS);
 export type MigrationVerdict = t.Static<typeof MigrationVerdict>;
 
 export const MigrationFinding = t.named('MigrationFinding', 'Why a migration is not automatic.', {
-  code: t.text('The codes of finding_codes, and further ones.'),
+  code: t.text('One of finding_codes, or another code.'),
   block_id: t.nullable(t.text()),
-  path: t.nullable(t.text('Includes the iterations of enclosing loops.')),
+  path: t.nullable(t.text('Path with the iterations of enclosing loops.')),
   summary: t.text(),
-  remedy: t.text('How to resolve it.'),
+  remedy: t.text('How to resolve the finding.'),
 });
 export type MigrationFinding = t.Static<typeof MigrationFinding>;
 
@@ -218,7 +218,7 @@ export const MigrationPlan = t.named('MigrationPlan', {
   ),
   transforms: t.list(Transform),
   finding_codes: t.list(t.text()),
-  findings: t.list(MigrationFinding, 'Why it is not automatic; empty if it is.'),
+  findings: t.list(MigrationFinding, 'Why the migration is not automatic; empty if it is.'),
   rollback_capsule_required: t.boolean(),
   created_at: t.Timestamp,
 });
@@ -264,7 +264,7 @@ export const MigratedInstance = t.named('MigratedInstance', {
   findings: t.list(MigrationFinding),
   state: t.noted(t.InstanceStateWord, 'State of the instance, which does not change.'),
   migration_id: t.nullable(t.Uuid, 'Required for a rollback; null if nothing was migrated.'),
-  rollback_expires_at: t.nullable(t.Timestamp, 'Null if it cannot be rolled back.'),
+  rollback_expires_at: t.nullable(t.Timestamp, 'Deadline of a rollback; null: none.'),
   dry_run: t.optional(t.literal(true)),
 });
 export type MigratedInstance = t.Static<typeof MigratedInstance>;
@@ -283,7 +283,7 @@ export const MigrateInstances = t.object(
         minimum: 1,
         maximum: MIGRATE_MANY_LIMIT_MAX,
         default: MIGRATE_MANY_LIMIT_DEFAULT,
-        description: 'Instances examined by one request.',
+        description: 'Maximum number of instances examined by one request.',
       }),
     ),
     cursor: t.nullish(t.text({ 'x-check': 'empty-is-absent' }), 'The previous next_cursor.'),
@@ -294,25 +294,25 @@ export type MigrateInstances = t.Static<typeof MigrateInstances>;
 
 const FindingOfMany = t.named('FindingOfMany', 'A reason why some instances were not migrated.', {
   code: t.text(),
-  count: t.noted(t.Natural, 'Affected instances.'),
-  summary: t.text('Summary for the first one.'),
+  count: t.noted(t.Natural, 'Number of affected instances.'),
+  summary: t.text('Summary for the first affected instance.'),
   remedy: t.text(),
   example_ids: t.list(t.Uuid),
 });
 
 const MigrationOfMany = t.named('MigrationOfMany', 'A migrated instance.', {
   instance_id: t.Uuid,
-  migration_id: t.noted(t.Uuid, 'Required for a rollback.'),
+  migration_id: t.noted(t.Uuid, 'Id of the migration, for a rollback.'),
 });
 
 export const InstancesMigrated = t.named('InstancesMigrated', {
-  count: t.noted(t.Natural, 'Examined instances.'),
-  automatic: t.noted(t.Natural, 'Instances that can be migrated.'),
-  migrated: t.noted(t.Natural, 'Migrated instances; 0 in a dry run.'),
-  approval_required: t.noted(t.Natural, 'Instances that need approval.'),
+  count: t.noted(t.Natural, 'Number of examined instances.'),
+  automatic: t.noted(t.Natural, 'Number of instances that can be migrated.'),
+  migrated: t.noted(t.Natural, 'Number of migrated instances; 0 in a dry run.'),
+  approval_required: t.noted(t.Natural, 'Number of instances that need approval.'),
   pinned: t.Natural,
   incompatible: t.Natural,
-  failed: t.noted(t.Natural, 'Refused for another reason, such as a running step; try later.'),
+  failed: t.noted(t.Natural, 'Number refused for another reason, such as a running step.'),
   findings: t.list(FindingOfMany),
   migrations: t.list(MigrationOfMany, 'The migrated instances, in no order.'),
   done: t.boolean('False: continue with next_cursor.'),

@@ -21,17 +21,17 @@ const Value = t.secretText({
     `The secret: a text of at most ${CREDENTIAL_VALUE_BYTES_MAX} bytes. If it is a ` +
     'JSON object, templates can use {{secrets.id.member}}. Never returned.',
 });
-const Kind = t.withDefault(t.oneOf(CREDENTIAL_KINDS, 'A label for people.'), 'api_key');
+const Kind = t.withDefault(t.oneOf(CREDENTIAL_KINDS, 'Kind, a label for people.'), 'api_key');
 const SETTINGS = {
   description: t.nullish(t.text({ maxLength: t.KEY_LENGTH_MAX })),
-  expires_at: t.nullish(t.Timestamp, 'From then on steps cannot use it.'),
+  expires_at: t.nullish(t.Timestamp, 'Time from which steps cannot use the credential.'),
   refresh_url: t.nullish(
     t.text({ pattern: '\\S', maxLength: REFRESH_URL_LENGTH_MAX }),
-    'With oauth2 only: stored for clients that renew it. A public address.',
+    'Public address, for clients that renew the secret; with oauth2 only.',
   ),
   refresh_token: t.nullish(
     t.secretText({ minLength: 1, maxLength: CREDENTIAL_VALUE_BYTES_MAX }),
-    'Sealed like the value.',
+    'Refresh token, sealed like the value.',
   ),
 };
 
@@ -65,7 +65,7 @@ export const UpdateCredential = changeOf('UpdateCredential', Credential, {
   value: t.optional(Value),
   kind: t.nullish(t.oneOf(CREDENTIAL_KINDS)),
   ...SETTINGS,
-  enabled: t.nullish(t.boolean('False: steps cannot use it.')),
+  enabled: t.nullish(t.boolean('False: steps cannot use the credential.')),
 });
 export type UpdateCredential = t.Static<typeof UpdateCredential>;
 

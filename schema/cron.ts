@@ -26,7 +26,7 @@ const OverlapPolicy = t.oneOf(
 );
 
 const STARTED = {
-  metadata: t.nullish(t.JsonObjectSchema, 'Copied to its instances.'),
+  metadata: t.nullish(t.JsonObjectSchema, 'Metadata of the created instances.'),
   context: t.nullish(GivenContext, 'Initial context; data must conform to the input_schema.'),
   timeout: t.nullish(InstanceTimeout),
 };
@@ -60,7 +60,7 @@ export type RunSchedule = t.Static<typeof RunSchedule>;
 const ScheduleListQuery = t.object({
   tenant_id: t.optional(t.text()),
   order: t.optional(
-    t.oneOf(['created', 'next_fire'], 'next_fire: enabled ones by next fire. Default: created.'),
+    t.oneOf(['created', 'next_fire'], 'next_fire: only enabled, by next fire. Default: created.'),
   ),
   ...t.ALL_BY_KEY,
 });
@@ -128,11 +128,11 @@ export const PreviewSchedule = t.strictNamed('PreviewSchedule', {
   cron_expr: CronExpression,
   timezone: t.nullish(t.withDefault(t.TimeZone, 'UTC')),
   count: t.nullish(t.integer({ minimum: 1, maximum: PREVIEW_FIRES_MAX, default: PREVIEW_FIRES })),
-  from: t.nullish(t.Timestamp, 'Fires after this time; default: now.'),
+  from: t.nullish(t.Timestamp, 'Time after which fires are listed; default: now.'),
 });
 
 export const PreviewedFire = t.named('PreviewedFire', {
-  at: t.noted(t.Timestamp, 'In UTC.'),
+  at: t.noted(t.Timestamp, 'Time of the fire in UTC.'),
   local: t.text({
     format: 'date-time',
     description: 'The same time with the offset of the time zone.',

@@ -139,7 +139,7 @@ export const REFUSALS_LISTED_MAX = 20;
 
 export const ChangeRefusal = t.named('ChangeRefusal', {
   instance_id: t.Uuid,
-  error: t.text('As in the response to a change of this instance alone.'),
+  error: t.text('Error, as in the response to a change of only this instance.'),
 });
 export type ChangeRefusal = t.Static<typeof ChangeRefusal>;
 
@@ -158,7 +158,7 @@ export const BatchActionResult = t.named('BatchActionResult', {
 export type BatchActionResult = t.Static<typeof BatchActionResult>;
 
 export const SaveCheckpoint = t.named('SaveCheckpoint', {
-  checkpoint_data: t.noted(t.AnyJson, 'At most 256 KiB as JSON.'),
+  checkpoint_data: t.noted(t.AnyJson, 'Value of the checkpoint, at most 256 KiB as JSON.'),
 });
 
 export const CheckpointSaved = t.named('CheckpointSaved', { id: t.Uuid });

@@ -51,7 +51,7 @@ export const EventReceipt = t.named('EventReceipt', 'Result of sending an event.
 export type EventReceipt = t.Static<typeof EventReceipt>;
 
 export const EventReceipts = t.named('EventReceipts', {
-  outcomes: t.list(EventReceipt, 'In the order of the events.'),
+  outcomes: t.list(EventReceipt, 'Results in the order of the events.'),
 });
 export type EventReceipts = t.Static<typeof EventReceipts>;
 
@@ -61,11 +61,11 @@ export const StoredEvent = t.named('StoredEvent', {
   event_name: t.text(),
   producer_event_id: t.text(),
   correlation_key: t.nullable(t.text()),
-  payload: t.noted(t.AnyJson, 'Probable secrets are redacted.'),
+  payload: t.noted(t.AnyJson, 'Payload, in which probable secrets are redacted.'),
   status: t.oneOf(EVENT_STATUSES),
   matched: t.integer('Number of matched steps.'),
   created_at: t.Timestamp,
-  expires_at: t.noted(t.Timestamp, 'Until then a later wait can match it.'),
+  expires_at: t.noted(t.Timestamp, 'Time until which a later wait can match the event.'),
   consumed_at: t.nullable(t.Timestamp),
 });
 export type StoredEvent = t.Static<typeof StoredEvent>;
@@ -95,8 +95,8 @@ const EventListQuery = t.object({
   event_name: t.optional(t.text()),
   correlation_key: t.optional(t.text()),
   producer_event_id: t.optional(t.text()),
-  created_after: t.optional(t.Timestamp, 'Exclusive.'),
-  created_before: t.optional(t.Timestamp, 'Exclusive.'),
+  created_after: t.optional(t.Timestamp, 'Only events created after this time.'),
+  created_before: t.optional(t.Timestamp, 'Only events created before this time.'),
   ...t.pageOf(),
 });
 

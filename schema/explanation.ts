@@ -42,9 +42,9 @@ export const Wait = t.named('Wait', 'One thing that an instance waits for, with 
   block_id: t.nullable(t.text(), 'Null if the instance as a whole waits.'),
   path: t.nullable(t.text(), 'Path from the outermost block, such as orders[2]/charge.'),
   since: t.nullable(t.Timestamp),
-  until: t.nullable(t.Timestamp, 'When the wait ends at the latest; null: no time limit.'),
+  until: t.nullable(t.Timestamp, 'Latest end of the wait; null: no time limit.'),
   attempt: t.optional(t.integer(), 'The attempt, from 0; for a retry the next one.'),
-  max_attempts: t.optional(t.nullable(t.integer('Null: no retry policy.'))),
+  max_attempts: t.optional(t.nullable(t.integer('Maximum attempts; null: no policy.'))),
   last_error: t.optional(t.text('Error of the previous attempt.')),
   handler: t.optional(t.text()),
   queue: t.optional(t.nullable(t.text())),
@@ -66,7 +66,7 @@ export const Wait = t.named('Wait', 'One thing that an instance waits for, with 
   ),
   name: t.optional(t.text('Name of the event.')),
   approval_id: t.optional(t.Uuid),
-  prompt: t.optional(t.text('The question.')),
+  prompt: t.optional(t.text('Question to the person.')),
   choices: t.optional(t.list(t.text('A possible answer.'))),
   child_id: t.optional(t.Uuid),
   child_state: t.optional(t.InstanceStateWord),
@@ -129,7 +129,7 @@ export const PARENT_STANDS = {
 } as const;
 export type ParentStands = keyof typeof PARENT_STANDS;
 
-export const RunsAgainParent = t.named('RunsAgainParent', 'Effect on the parent.', {
+export const RunsAgainParent = t.named('RunsAgainParent', 'Effect of a retry on the parent.', {
   id: t.Uuid,
   stands: t.oneOf(Object.keys(PARENT_STANDS) as ParentStands[]),
   summary: t.text(),
@@ -143,7 +143,7 @@ export const RunsAgain = t.named('RunsAgain', 'Effect of a retry, or of a resume
     maxItems: STAYS_MAX,
     description: 'Paths of completed outermost blocks that do not run again.',
   }),
-  stays_count: t.integer('Number of all such blocks.'),
+  stays_count: t.integer('Number of all blocks that do not run again.'),
   repeats_effects: t.boolean(
     'Whether a completed step repeats external effects, or a child ' +
       'continues whose parent ignores it: ask for confirmation.',
@@ -156,7 +156,7 @@ export type RunsAgain = t.Static<typeof RunsAgain>;
 export const NextAction = t.named('NextAction', 'A suggested request.', {
   action: t.text(),
   method: t.text(),
-  path: t.text('Relative to the base address of the API.'),
+  path: t.text('Path, relative to the base address of the API.'),
   body: t.optional(t.AnyJson),
   why: t.text(),
   runs_again: t.optional(RunsAgain),
@@ -174,7 +174,7 @@ export const InstanceExplanation = t.named('InstanceExplanation', {
   id: t.Uuid,
   sequence_id: t.Uuid,
   state: t.InstanceStateWord,
-  since: t.noted(t.Timestamp, 'Since when it is in this state.'),
+  since: t.noted(t.Timestamp, 'Time of the change to this state.'),
   summary: t.text('Current activity in one sentence.'),
   waiting_for: t.list(Wait, { maxItems: WAITS_MAX }),
   waiting_count: t.integer('Number of all waits.'),

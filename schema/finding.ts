@@ -10,7 +10,7 @@ export const Finding = t.object(
   {
     path: t.text('Such as blocks[2].branches[0][1].retry.initialBackoff.'),
     message: t.text(),
-    suggestion: t.optional(t.text('The probable intention.')),
+    suggestion: t.optional(t.text('Name or value that was probably meant.')),
   },
   'An error or probable mistake in a definition.',
 );

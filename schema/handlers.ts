@@ -61,7 +61,10 @@ export const HANDLER_PARAMS = {
       t.integer({ minimum: 1, maximum: t.DURATION_MS_MAX }),
       'Milliseconds after which the attempt fails, like the `timeout` of the step.',
     ),
-    schema: t.nullish(t.UserSchema, 'Schema of the payload; the wait consumes and ignores others.'),
+    schema: t.nullish(
+      t.UserSchema,
+      'Schema of the payload. Events that violate it are consumed and ignored.',
+    ),
   }),
   http_request: t.object({
     url: t.text({

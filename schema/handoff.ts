@@ -88,7 +88,7 @@ export const RuntimeCapabilities = t.named('RuntimeCapabilities', 'Facts of a li
 });
 export type RuntimeCapabilities = t.Static<typeof RuntimeCapabilities>;
 
-export const Requirements = t.named('Requirements', 'All of each list, but one of the regions.', {
+export const Requirements = t.named('Requirements', 'All of each list; one of the regions.', {
   ...factsOf(t.nullish(WantedFacts)),
   requires_network: t.nullish(t.boolean()),
   requires_human_ui: t.nullish(t.boolean()),
@@ -177,7 +177,7 @@ export const HandoffPreview = t.named(
         code: t.text(),
         status: t.oneOf(['pass', 'fail', 'unknown'] as const),
         summary: t.text(),
-        remedy: t.optional(t.text('How to resolve findings about the execution itself.')),
+        remedy: t.optional(t.text('How to resolve a finding about the execution.')),
       }),
     ),
     unresolved_effects: t.list(EffectReceipt),
@@ -188,7 +188,7 @@ export const HandoffPreview = t.named(
 );
 export type HandoffPreview = t.Static<typeof HandoffPreview>;
 
-export const CreateHandoff = t.named('CreateHandoff', 'Must equal the preview.', {
+export const CreateHandoff = t.named('CreateHandoff', 'Must equal the previewed terms.', {
   ...PLACEMENT_FIELDS,
   continuity_id: t.nullish(t.Uuid),
   placement_decision_id: t.Uuid,

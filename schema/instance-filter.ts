@@ -32,13 +32,13 @@ export const SELECTION = {
   ids: t.noted(t.list(t.Uuid, { minItems: 1, maxItems: IDS_MAX }), `At most ${IDS_MAX} instances.`),
   waiting_for: t.oneOf(OPEN_WAITS, 'Instances with a step that waits for it (see explain).'),
   ...t.CREATED_BETWEEN,
-  updated_after: t.noted(t.Timestamp, 'Exclusive.'),
-  updated_before: t.noted(t.Timestamp, 'Exclusive.'),
+  updated_after: t.noted(t.Timestamp, 'Only instances changed after this time.'),
+  updated_before: t.noted(t.Timestamp, 'Only instances changed before this time.'),
   failure: t.noted(SelectedText, "Part of the failure's message or code; case-insensitive."),
   failure_code: t.noted(SelectedText, 'Code of the failure.'),
   failure_block: t.noted(SelectedText, 'block_id of the failure.'),
   failure_handler: t.noted(SelectedText, 'Handler of the failure.'),
-  failure_reason: t.noted(SelectedText, 'reason in /instances/failures.'),
+  failure_reason: t.noted(SelectedText, 'Reason of the failure, as in /instances/failures.'),
   metadata: MetadataFilter,
 };
 

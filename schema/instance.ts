@@ -84,7 +84,7 @@ export const PatchState = t.named('PatchState', {
   ),
 });
 
-export const PatchContext = t.named('PatchContext', 'Replaces given sections.', {
+export const PatchContext = t.named('PatchContext', 'Replaces the given sections of the context.', {
   context: t.object({
     data: t.nullish(t.JsonObjectSchema),
     config: t.nullish(t.JsonObjectSchema),
@@ -128,7 +128,7 @@ const InstanceListQuery = t.object({
 
 /** A definition may have 5,000 blocks: pages request a part. */
 const TreeQuery = t.object({
-  block_id: t.optional(t.text('Only this block and the blocks inside it.')),
+  block_id: t.optional(t.text('Only this block and the blocks inside.')),
   depth: t.optional(t.integer({ minimum: 0 }), 'Number of levels below the first.'),
 });
 
@@ -185,10 +185,10 @@ export const InstanceContext = t.named(
 );
 export type InstanceContext = t.Static<typeof InstanceContext>;
 
-export const Cancelling = t.named('Cancelling', 'Finishes protected work.', {
+export const Cancelling = t.named('Cancelling', 'Protected work of a cancelled instance.', {
   since: t.Timestamp,
   reason: t.oneOf(['cancel', 'timeout']),
-  waiting_for: t.list(t.text('Running blocks, at most 20.')),
+  waiting_for: t.list(t.text(), 'Ids of running blocks, at most 20.'),
 });
 export type Cancelling = t.Static<typeof Cancelling>;
 
@@ -207,7 +207,7 @@ export const TaskInstance = t.named('TaskInstance', 'A run of a sequence.', {
   max_concurrency: t.optional(t.integer()),
   idempotency_key: t.optional(t.text()),
   parent_instance_id: t.optional(t.Uuid),
-  timeout: t.optional(t.integer('As requested.')),
+  timeout: t.optional(t.integer('Time limit in ms, as requested.')),
   failure: t.noted(FailureOrNull, 'The failure; null if it has not failed or was retried since.'),
   cancelling: t.optional(Cancelling),
   created_at: t.Timestamp,
@@ -224,13 +224,13 @@ export const InstanceCreated = t.named('InstanceCreated', {
 export type InstanceCreated = t.Static<typeof InstanceCreated>;
 
 export const BatchCreated = t.named('BatchCreated', {
-  count: t.integer('Accepted items.'),
-  created: t.integer('New instances.'),
+  count: t.integer('Number of accepted items.'),
+  created: t.integer('Number of new instances.'),
 });
 export type BatchCreated = t.Static<typeof BatchCreated>;
 
 export const BulkUpdated = t.named('BulkUpdated', {
-  count: t.integer('Changed instances; with dry_run, those that would be changed.'),
+  count: t.integer('Number of instances changed or, with dry_run, to be changed.'),
   updated: t.integer('Alias of count for older clients; 0 with dry_run.'),
   dry_run: t.optional(t.literal(true)),
   repeats_effects: t.optional(RepeatsEffects, 'Absent: 0.'),

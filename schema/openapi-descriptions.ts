@@ -112,7 +112,7 @@ export const REFUSALS: Readonly<Record<number, readonly [name: string, descripti
   503: ['Unavailable', 'Temporarily unavailable; retry after the wait.'],
 };
 
-/** Of query parameters, by name. */
+/** Descriptions of query parameters, by name. */
 export const QUERY_NOTES: Readonly<Record<string, string>> = {
   tenant_id: 'The header x-tenant-id overrides it.',
   state: 'Separated by commas; default: all.',
@@ -122,12 +122,12 @@ export const QUERY_NOTES: Readonly<Record<string, string>> = {
   poll_ms: 'Time in ms for which changes are collected before they are sent: 100 to 5,000.',
   include_outputs: 'False: omits the values of outputs.',
   alive_within_secs: 'Workers seen within this time count as alive.',
-  include_stale: 'Also lists the others.',
+  include_stale: 'Also lists workers that are not alive.',
   n: 'Number of fires.',
-  cursor: 'Where to continue.',
+  cursor: 'Position after which the list continues.',
 };
 
-/** Of operations, by id. */
+/** Descriptions of operations, by id. */
 export const OPERATION_NOTES: Readonly<Record<string, string>> = {
   'sequences.create':
     'Warnings report parts without effect or that never work as written: unknown members, and ' +
@@ -167,7 +167,7 @@ export const OPERATION_NOTES: Readonly<Record<string, string>> = {
   'releases.validate':
     'Only for a draft. It becomes ready whatever the replays find, or failed if the candidate ' +
     'cannot run at all.',
-  'releases.canary': 'Only for ready or paused ones. Answered once the whole server routes so.',
+  'releases.canary': 'For a ready or paused release. Answered once the whole server routes so.',
   'releases.evaluate': 'Gates are also evaluated automatically while instances finish.',
   'releases.promote':
     'Only for a canary. Answers 409 unless every gate passes; a failed gate rolls back.',
@@ -202,8 +202,8 @@ export const OPERATION_NOTES: Readonly<Record<string, string>> = {
     'Owner and epoch do not change; the next handoff or migration takes the execution back.',
   'capsules.import':
     'A repetition returns the same instance. Requires an encryption key, else 503.',
-  'health.live': 'Liveness.',
-  'health.ready': 'Readiness.',
+  'health.live': 'Liveness probe.',
+  'health.ready': 'Readiness probe.',
   metrics: 'Text format version 0.0.4.',
 };
 

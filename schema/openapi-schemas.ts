@@ -17,11 +17,11 @@ import {
 /** Descriptions of the named checks (`keywords.ts`). */
 export const CHECK_TEXTS: Readonly<Record<string, string>> = {
   'empty-is-absent': 'An empty text counts as absent.',
-  'not-redacted': `Not ${REDACTED}.`,
-  'plain-name': 'Not __proto__, constructor or prototype.',
-  'block-id': 'Not __proto__, constructor, prototype, . or ..',
-  addressed: 'Not . or ..',
-  tenant: 'Not . or .., and without spaces and tabs around it.',
+  'not-redacted': `Must not be ${REDACTED}.`,
+  'plain-name': 'Must not be __proto__, constructor or prototype.',
+  'block-id': 'Must not be __proto__, constructor, prototype, . or ..',
+  addressed: 'Must not be . or ..',
+  tenant: 'Must not be . or .., or begin or end with spaces or tabs.',
   'json-schema':
     `At most ${USER_SCHEMA_BYTES_MAX} bytes, and with references followed ${USER_SCHEMA_NODES_MAX} values, ` +
     `${USER_SCHEMA_PARTS_MAX} schemas, keywords and listed names, and ${USER_SCHEMA_DEPTH_MAX} schemas ` +
@@ -30,7 +30,7 @@ export const CHECK_TEXTS: Readonly<Record<string, string>> = {
   router: 'Requires a route or a default.',
   variants: 'Names are unique, and at least one weight is above 0.',
   'sequence-or-id': 'Exactly one of sequence_id and sequence; version goes with sequence.',
-  'gate-choices': 'Values are unique.',
+  'gate-choices': 'The values of the choices are unique.',
   heartbeat: 'A checkpoint requires checkpoint_seq.',
   'exchange-poll': `At most ${EXCHANGE_PAIRS_MAX} pairs of a handler and a queue.`,
   'batch-action': 'The action signal requires signal_type.',

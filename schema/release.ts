@@ -129,9 +129,9 @@ export const InconclusiveRun = t.named('InconclusiveRun', {
 export type InconclusiveRun = t.Static<typeof InconclusiveRun>;
 
 const Evidence = {
-  replayed: t.integer('Includes the inconclusive runs.'),
+  replayed: t.integer('Number of replayed runs, with inconclusive ones.'),
   matches: t.integer(),
-  diverged: t.integer('All diverged runs; divergences lists the first 20.'),
+  diverged: t.integer('Number of diverged runs; divergences lists the first 20.'),
   inconclusive: t.integer(),
   divergences: t.list(Divergence),
   inconclusive_runs: t.optional(t.list(InconclusiveRun), 'The first 20; absent if none.'),
@@ -160,7 +160,7 @@ export const Release = t.named('Release', 'Routes new instances from baseline to
   candidate_version: t.integer(),
   state: ReleaseState,
   canary_percent: t.integer('Last requested percentage; 0 before the first canary.'),
-  gates: t.optional(t.list(Gate, 'Absent if there are none.')),
+  gates: t.optional(t.list(Gate, 'Gates of the release; absent if none.')),
   in_flight_policy: InFlightPolicy,
   validation_summary: t.optional(ValidationSummary),
   canary_started_at: t.optional(t.Timestamp, 'Last start of the canary; absent before the first.'),

@@ -55,10 +55,10 @@ export type SequenceValidated = t.Static<typeof SequenceValidated>;
 
 const DefinitionRefused = t.named(
   'DefinitionRefused',
-  'Has lists only when the definition was validated or ' +
+  'Has the lists only if the definition was validated, or ' +
     'stored with strict; empty lists are absent.',
   {
-    error: t.text('Has the first ten findings with suggestions.'),
+    error: t.text('Message with the first ten findings and suggestions.'),
     errors: Warnings,
     warnings: Warnings,
   },
@@ -71,7 +71,7 @@ export const SequenceDefinition = t.named('SequenceDefinition', 'A stored defini
   name: t.text(),
   version: t.integer(),
   deprecated: t.boolean(),
-  hold: t.boolean('Excluded from lookups by name.'),
+  hold: t.boolean('True: excluded from lookups by name.'),
   status: SequenceStatus,
   blocks: RootBlocks,
   input_schema: t.optional(t.UserSchema),
@@ -146,9 +146,9 @@ export type SequenceDeleteQuery = t.Static<typeof SequenceDeleteQuery>;
 
 /** `count` is the sum of `ended` and `failed`. */
 export const SequenceDeletionPreview = t.named('SequenceDeletionPreview', {
-  count: t.integer('Instances that would be deleted.'),
-  ended: t.integer('Completed and cancelled ones.'),
-  failed: t.integer('Failed ones.'),
+  count: t.integer('Number of instances that would be deleted.'),
+  ended: t.integer('Number of completed and cancelled instances.'),
+  failed: t.integer('Number of failed instances.'),
   dry_run: t.literal(true),
 });
 

@@ -5,8 +5,8 @@ import * as t from './common.js';
 const SIGNAL_STATUSES = ['kept', 'taken', 'refused', 'applied'] as const;
 const SignalStatus = t.oneOf(
   SIGNAL_STATUSES,
-  'kept: no step has waited for it yet; taken, refused: by ' +
-    'taken_by; applied: it took effect immediately.',
+  'kept: no step has waited for it yet; taken, refused: consumed by ' +
+    'taken_by; applied: took effect immediately.',
 );
 
 export const StoredSignal = t.named('StoredSignal', 'A signal sent to an instance.', {
@@ -17,7 +17,7 @@ export const StoredSignal = t.named('StoredSignal', 'A signal sent to an instanc
   created_at: t.Timestamp,
   status: SignalStatus,
   taken_at: t.nullable(t.Timestamp),
-  taken_by: t.nullable(t.text(), 'Block that consumed it.'),
+  taken_by: t.nullable(t.text(), 'Block that consumed the signal.'),
   sent_by: t.nullable(t.text(), "Name of the sender's key; null: unknown."),
 });
 export type StoredSignal = t.Static<typeof StoredSignal>;

@@ -28,8 +28,8 @@ const FailureGroupsQuery = t.strictObject({
   tenant_id: t.optional(t.text()),
   namespace: t.optional(t.text()),
   sequence_name: t.optional(t.text()),
-  failed_after: t.optional(t.Timestamp, 'Exclusive.'),
-  failed_before: t.optional(t.Timestamp, 'Exclusive.'),
+  failed_after: t.optional(t.Timestamp, 'Only instances that failed after this time.'),
+  failed_before: t.optional(t.Timestamp, 'Only instances that failed before this time.'),
 });
 
 export const FailureGroup = t.named(
@@ -43,12 +43,12 @@ export const FailureGroup = t.named(
     version: t.integer(),
     block_id: t.nullable(t.text()),
     handler: t.nullable(t.text()),
-    code: t.typed<FailureCode>(t.text('As in the failure of an instance.')),
+    code: t.typed<FailureCode>(t.text('Code of the failure.')),
     reason: t.text('The message, with # for numbers and ids, and "…" for quoted text.'),
     count: Count,
     first_at: t.Timestamp,
     last_at: t.Timestamp,
-    example_instance_id: t.noted(t.Uuid, 'Newest failure.'),
+    example_instance_id: t.noted(t.Uuid, 'Instance with the newest failure.'),
     example_message: t.text(),
   },
 );
@@ -78,7 +78,7 @@ export const QueueInfo = t.named('QueueInfo', 'Open tasks of a handler and queue
 export type QueueInfo = t.Static<typeof QueueInfo>;
 
 export const Queues = t.named('Queues', {
-  queues: t.list(QueueInfo, 'By handler and queue.'),
+  queues: t.list(QueueInfo, 'Sorted by handler and queue.'),
   complete: t.boolean(`False: only the oldest ${QUEUED_TASKS_LOOKED_AT_MAX} open tasks count.`),
 });
 export type Queues = t.Static<typeof Queues>;
@@ -88,7 +88,7 @@ const ActivityQuery = t.strictObject({
   since: t.optional(t.Timestamp, 'Default: an hour ago. At most seven days ago.'),
   step: t.noted(
     t.integer({ minimum: 60, maximum: STEP_SECS_MAX, multipleOf: 60, default: 60 }),
-    'In seconds.',
+    'Length of an interval in seconds.',
   ),
 });
 
@@ -117,7 +117,7 @@ export type Activity = t.Static<typeof Activity>;
 const ReleaseSeriesQuery = t.strictObject({
   step: t.optional(
     t.integer({ minimum: 1, maximum: STEP_SECS_MAX }),
-    'In seconds. Default: a sixtieth of the time since the canary started.',
+    'Length of an interval in seconds. Default: a sixtieth of the time since the canary started.',
   ),
 });
 
@@ -131,14 +131,14 @@ export const ReleasePoint = t.named('ReleasePoint', {
   cancel_rate: t.number({ minimum: 0, maximum: 1 }),
   duration_p50_ms: t.noted(Milliseconds, 'Time from creation to the end.'),
   duration_p95_ms: Milliseconds,
-  share: t.noted(t.number({ minimum: 0, maximum: 1 }), 'Share of the finished instances of both.'),
+  share: t.noted(t.number({ minimum: 0, maximum: 1 }), 'Share of all finished instances.'),
 });
 export type ReleasePoint = t.Static<typeof ReleasePoint>;
 
 export const ReleaseSeries = t.named('ReleaseSeries', 'Both versions since the canary started.', {
   since: t.Timestamp,
   step_secs: t.integer({ minimum: 1 }),
-  points: t.list(ReleasePoint, 'Oldest first.'),
+  points: t.list(ReleasePoint, 'Intervals, oldest first.'),
   complete: t.boolean(`False: only the newest ${OUTCOMES_LOOKED_AT_MAX} finished instances count.`),
 });
 export type ReleaseSeries = t.Static<typeof ReleaseSeries>;

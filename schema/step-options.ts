@@ -24,20 +24,23 @@ export const GATE_PROMPT_LENGTH_MAX = 4_096;
 export const Retry = t.checked(
   'retry',
   t.object({
-    max_attempts: t.noted(t.integer({ exclusiveMinimum: 0, maximum: t.INT32_MAX }), 'In total.'),
+    max_attempts: t.noted(
+      t.integer({ exclusiveMinimum: 0, maximum: t.INT32_MAX }),
+      'Maximum number of attempts, including the first.',
+    ),
     initial_backoff: t.nullish(
       t.withDefault(t.DurationMs, RETRY_DEFAULTS.initial_backoff),
-      'Wait in ms after the first attempt.',
+      'Wait in ms before the second attempt.',
     ),
     max_backoff: t.nullish(
       t.withDefault(t.DurationMs, RETRY_DEFAULTS.max_backoff),
-      'Longest wait in ms.',
+      'Maximum wait in ms between two attempts.',
     ),
     backoff_multiplier: t.nullish(
       t.number({ exclusiveMinimum: 0, default: RETRY_DEFAULTS.backoff_multiplier }),
-      'Factor between a wait and the next.',
+      'Factor by which the wait grows with each attempt.',
     ),
-    retry_if: t.nullish(t.Expression, 'Evaluated after a failure (_error); false: no retry.'),
+    retry_if: t.nullish(t.Expression, 'Condition for a retry; it can read the error as _error.'),
     non_retryable_codes: t.nullish(t.list(t.Name), 'Error codes that are not retried.'),
   }),
 );
@@ -48,8 +51,8 @@ export type Retry = t.Static<typeof Retry>;
  * calendar days in the zone of that time, or with a duration in the instance's.
  */
 export const Delay = t.object({
-  duration: t.nullish(t.DurationMs, 'Duration in ms.'),
-  fire_at_local: t.nullish(t.text(), 'Instead of duration: YYYY-MM-DDTHH:MM:SS.'),
+  duration: t.nullish(t.DurationMs, 'Duration of the delay in ms.'),
+  fire_at_local: t.nullish(t.text(), 'Local end YYYY-MM-DDTHH:MM:SS; instead of duration.'),
   timezone: t.nullish(t.TimeZone, "Time zone of fire_at_local; default: the instance's."),
   business_days_only: t.flag(false, 'Moves ends on weekends or holidays to the next business day.'),
   jitter: t.nullish(t.DurationMs, 'Moves the end by a random time up to this many ms, either way.'),
@@ -66,17 +69,17 @@ const DayOfWeek = t.integer({ minimum: 0, maximum: 6, description: '0 is Monday.
 /** `end_hour` is excluded; a window whose end is before its start spans midnight (docs/reference/steps.md). */
 export const SendWindow = t.object(
   {
-    start_hour: t.nullish(hourOfDay(SEND_WINDOW_DEFAULTS.start_hour, 'First open hour.')),
-    end_hour: t.nullish(hourOfDay(SEND_WINDOW_DEFAULTS.end_hour, 'First closed hour.')),
-    days: t.nullish(t.list(DayOfWeek, { maxItems: 7 }), '0 is Monday. Empty: every day.'),
+    start_hour: t.nullish(hourOfDay(SEND_WINDOW_DEFAULTS.start_hour, 'First hour of the window.')),
+    end_hour: t.nullish(hourOfDay(SEND_WINDOW_DEFAULTS.end_hour, 'First hour after the window.')),
+    days: t.nullish(t.list(DayOfWeek, { maxItems: 7 }), 'Days of the window. Empty: every day.'),
   },
   'The two hours must differ; a window may span midnight.',
 );
 
 /** The check: the values of choices differ. */
 export const GateChoice = t.named('GateChoice', {
-  label: t.noted(t.Name, 'Label.'),
-  value: t.noted(t.Name, 'Value of the answer.'),
+  label: t.noted(t.Name, 'Text of the choice, for people.'),
+  value: t.noted(t.Name, 'Value of the answer, if a person selects this choice.'),
 });
 export type GateChoice = t.Static<typeof GateChoice>;
 

@@ -29,7 +29,7 @@ const Config = t.noted(
 export const CreateTrigger = t.strictNamed('CreateTrigger', {
   slug: t.addressed(Slug),
   tenant_id: t.BodyTenant,
-  sequence_name: t.noted(t.Name, 'Resolved at each fire.'),
+  sequence_name: t.noted(t.Name, 'Name of the sequence, resolved at each fire.'),
   version: t.nullish(t.Version, 'Pins this version. Default: as for an instance created by name.'),
   namespace: t.nullish(t.withDefault(t.Name, NAMESPACE_DEFAULT)),
   trigger_type: t.nullish(t.withDefault(TriggerType, 'webhook')),
@@ -46,7 +46,7 @@ export const Trigger = t.named('Trigger', {
   sequence_name: t.text(),
   version: t.nullable(t.integer()),
   trigger_type: t.oneOf(TRIGGER_TYPES),
-  secret: t.nullable(t.text(`${t.REDACTED} if there is one.`)),
+  secret: t.nullable(t.text(`${t.REDACTED} if the trigger has a secret.`)),
   config: t.JsonObjectSchema,
   enabled: t.boolean(),
   created_at: t.Timestamp,

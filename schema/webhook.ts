@@ -34,7 +34,7 @@ export const WebhookBody = t.named('WebhookBody', {
   sequence_name: t.optional(t.nullable(t.text())),
   sequence_version: t.optional(t.nullable(t.integer())),
   metadata: t.optional(t.JsonObjectSchema),
-  failure: t.optional(t.nullable(t.JsonObjectSchema, 'The failure; null if it did not fail.')),
+  failure: t.optional(t.nullable(t.JsonObjectSchema, 'The failure; null after a completion.')),
   data: t.AnyJson,
 });
 export type WebhookBody = t.Static<typeof WebhookBody>;
@@ -104,7 +104,7 @@ export const DeliveryAttempt = t.named('DeliveryAttempt', {
   url: t.text(),
   event_type: EventType,
   instance_id: t.optional(t.Uuid),
-  attempt_number: t.integer('Counts from 1.'),
+  attempt_number: t.integer('Number of the attempt, from 1.'),
   attempted_at: t.Timestamp,
   duration_ms: t.integer(),
   success: t.boolean(),

@@ -27,7 +27,7 @@ const ClaimEpoch = t.nullish(Epoch, "Must equal the claim's epoch; required by s
 
 const PollLimit = t.nullish(
   t.integer({ minimum: 0, 'x-cap': POLL_LIMIT_MAX, default: POLL_LIMIT_DEFAULT }),
-  '0 returns none.',
+  'Maximum number of tasks; 0 claims none.',
 );
 
 const PollWait = t.integer({ minimum: 0, 'x-cap': POLL_WAIT_MS_MAX, default: 0 });
@@ -36,7 +36,7 @@ const POLL_FIELDS = {
   handler_name: t.Name,
   worker_id: t.Name,
   limit: PollLimit,
-  wait_ms: t.nullish(PollWait, 'Maximum wait in ms for a task if there is none.'),
+  wait_ms: t.nullish(PollWait, 'Maximum wait in ms if there is no task.'),
   version: t.nullish(t.Name),
 };
 
@@ -77,7 +77,7 @@ export const HeartbeatTask = t.checked(
   t.named('HeartbeatTask', {
     worker_id: ClaimedBy,
     claim_epoch: ClaimEpoch,
-    checkpoint_seq: t.nullish(Epoch, 'As in the last response.'),
+    checkpoint_seq: t.nullish(Epoch, 'Value of the last response.'),
     checkpoint: t.nullish(t.JsonObjectSchema),
     release: t.flag(false, 'Releases the claim: the task can be claimed again immediately.'),
   }),
@@ -122,7 +122,7 @@ const NameList = t.list(t.Name, { minItems: 1, maxItems: EXCHANGE_NAMES_MAX });
 const ExchangePoll = t.checked(
   'exchange-poll',
   t.strictObject({
-    handlers: t.noted(NameList, 'Tasks of any of them, by priority of their instances, then age.'),
+    handlers: t.noted(NameList, 'Claims tasks of these handlers by priority, then age.'),
     queues: t.nullish(NameList, 'Restricts the poll to these queues. Default: all tasks.'),
     limit: PollLimit,
     wait_ms: t.nullish(PollWait, 'Maximum wait in ms for a task. A refused result ends it.'),
@@ -135,7 +135,7 @@ export const ExchangeTasks = t.strictNamed('ExchangeTasks', {
   version: t.nullish(t.Name),
   results: t.nullish(
     t.list(TaskResult, { maxItems: EXCHANGE_RESULTS_MAX }),
-    'Each is checked separately, in this order.',
+    'Results, each checked separately, in this order.',
   ),
   poll: t.nullish(ExchangePoll),
   end_polls: t.flag(false, 'For a worker that stops: answers its waiting polls at once.'),
@@ -199,17 +199,17 @@ export const HeartbeatAccepted = t.named('HeartbeatAccepted', { checkpoint_seq: 
 
 /** `error` and `code` are present unless status is 200. */
 export const TaskOutcome = t.named('TaskOutcome', 'Outcome of one result.', {
-  task_id: t.nullable(t.text('As sent; null if it was not a string.')),
+  task_id: t.nullable(t.text('Id as sent; null if it was not a string.')),
   status: t.integer('HTTP status of the equivalent single request.'),
-  checkpoint_seq: t.optional(t.integer('Only for heartbeats.')),
+  checkpoint_seq: t.optional(t.integer('Number of the stored checkpoint; only for heartbeats.')),
   error: t.optional(t.text()),
-  code: t.optional(t.text('As in x-error-code.')),
+  code: t.optional(t.text('Error code, as in the header x-error-code.')),
 });
 export type TaskOutcome = t.Static<typeof TaskOutcome>;
 
 export const TasksExchanged = t.named('TasksExchanged', {
-  outcomes: t.list(TaskOutcome, 'In the order of the results.'),
-  tasks: t.list(WorkerTask, 'As in a poll.'),
+  outcomes: t.list(TaskOutcome, 'Outcomes in the order of the results.'),
+  tasks: t.list(WorkerTask, 'Tasks claimed by the poll.'),
   max_body_bytes: t.optional(t.integer('Limit of the body of an exchange.')),
 });
 export type TasksExchanged = t.Static<typeof TasksExchanged>;

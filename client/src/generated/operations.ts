@@ -233,12 +233,12 @@ import type {
 export interface Operations {
   readonly health: {
     /**
-     * Answer 200 while the process runs. Liveness. Open to everyone. Served at the root as well:
-     * /health/live.
+     * Answer 200 while the process runs. Liveness probe. Open to everyone. Served at the root as
+     * well: /health/live.
      */
     live(options?: CallOptions): Promise<Health>;
     /**
-     * Answer 200 while this engine owns the database and can reach it. Readiness. Open to
+     * Answer 200 while this engine owns the database and can reach it. Readiness probe. Open to
      * everyone. Served at the root as well: /health/ready.
      */
     ready(options?: CallOptions): Promise<Health>;
@@ -760,9 +760,9 @@ export interface Operations {
      */
     validate(id: string, body?: ValidateRelease, options?: CallOptions): Promise<ValidationReport>;
     /**
-     * Route a percentage of the baseline's new instances to the candidate. Only for ready or
-     * paused ones. Answered once the whole server routes so. For the root key and for keys with
-     * the capability operator or publisher.
+     * Route a percentage of the baseline's new instances to the candidate. For a ready or paused
+     * release. Answered once the whole server routes so. For the root key and for keys with the
+     * capability operator or publisher.
      */
     canary(id: string, body: StartCanary, options?: CallOptions): Promise<Release>;
     /**

@@ -15,7 +15,7 @@ export interface AbSplitBlock {
   /** Kind of the block; both names mean the same. */
   readonly type: 'ab_split' | 'a_b_split';
   /**
-   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
    * constructor, prototype, . or ..
    */
   readonly id: string;
@@ -23,7 +23,7 @@ export interface AbSplitBlock {
   readonly when?: string | null | undefined;
   /** Time limit in ms; then the block is cancelled, and fails. */
   readonly timeout?: number | null | undefined;
-  /** To choose from. */
+  /** Variants, one of which is chosen. */
   readonly variants: readonly SplitVariant[];
 }
 
@@ -60,14 +60,14 @@ export interface ActivityInterval {
 export interface AnswerApproval {
   /** One of the values in choices. */
   readonly value: string;
-  /** Allowed only with allow_comment. An empty text counts as absent. */
+  /** Comment, allowed only with allow_comment. An empty text counts as absent. */
   readonly comment?: string | null | undefined;
   /** A repetition with the same id returns the first answer. An empty text counts as absent. */
   readonly answer_id?: string | null | undefined;
 }
 
 export interface ApiKey {
-  /** ak_ and 32 hexadecimal digits. */
+  /** Id of a key: ak_ and 32 hexadecimal digits. */
   readonly id: string;
   readonly tenant_id: string;
   readonly name: string;
@@ -104,7 +104,7 @@ export interface Approval {
   readonly block_id: string;
   /** Path from the outermost block, such as orders[2]/charge. */
   readonly path: string;
-  /** The question. */
+  /** Question to the person. */
   readonly prompt: string;
   readonly choices: readonly GateChoice[];
   /** Key of context.data that receives the value. */
@@ -114,7 +114,7 @@ export interface Approval {
   readonly allow_comment: boolean;
   /** ISO 8601. */
   readonly waiting_since: string;
-  /** Null: no deadline. */
+  /** Time of the time-out; null: never. */
   readonly deadline: string | null;
   /** Metadata of the instance. */
   readonly metadata: JsonObject;
@@ -144,7 +144,7 @@ export interface ApprovalLink {
 
 export interface ApprovalPage {
   readonly items: readonly Approval[];
-  /** Number on all pages, counted up to 10000. */
+  /** Number of approvals, counted up to 10000. */
   readonly total: number;
 }
 
@@ -201,13 +201,13 @@ export interface BatchAction {
       | 'slot'
       | null
       | undefined;
-    /** Exclusive. */
+    /** Only objects created after this time. */
     readonly created_after?: string | null | undefined;
-    /** Exclusive. */
+    /** Only objects created before this time. */
     readonly created_before?: string | null | undefined;
-    /** Exclusive. */
+    /** Only instances changed after this time. */
     readonly updated_after?: string | null | undefined;
-    /** Exclusive. */
+    /** Only instances changed before this time. */
     readonly updated_before?: string | null | undefined;
     /** Part of the failure's message or code; case-insensitive. */
     readonly failure?: string | null | undefined;
@@ -217,7 +217,7 @@ export interface BatchAction {
     readonly failure_block?: string | null | undefined;
     /** Handler of the failure. */
     readonly failure_handler?: string | null | undefined;
-    /** reason in /instances/failures. */
+    /** Reason of the failure, as in /instances/failures. */
     readonly failure_reason?: string | null | undefined;
     readonly metadata?: { readonly [name: string]: string } | null | undefined;
     readonly states?: readonly InstanceState[] | null | undefined;
@@ -249,9 +249,9 @@ export interface BatchActionResult {
 }
 
 export interface BatchCreated {
-  /** Accepted items. */
+  /** Number of accepted items. */
   readonly count: number;
-  /** New instances. */
+  /** Number of new instances. */
   readonly created: number;
 }
 
@@ -305,7 +305,7 @@ export interface BlocksInjected {
     /** Such as blocks[2].branches[0][1].retry.initialBackoff. */
     readonly path: string;
     readonly message: string;
-    /** The probable intention. */
+    /** Name or value that was probably meant. */
     readonly suggestion?: string;
   }[];
 }
@@ -315,16 +315,16 @@ export interface BulkJob {
   readonly id: string;
   readonly tenant_id: string;
   readonly operation: 'state' | 'reschedule' | 'batch_action';
-  /** The request body. */
+  /** Body of the request. */
   readonly request: JsonObject;
   readonly state: BulkJobState;
-  /** Matches found so far: updated, skipped and failed. */
+  /** Number of matches so far: applied, skipped and failed. */
   readonly matched: number;
-  /** Changed instances; with dry_run, those that would be changed. */
+  /** Number of instances changed or, with dry_run, to be changed. */
   readonly applied: number;
-  /** Matches that needed no change or were deleted. */
+  /** Number of matches that needed no change or were deleted. */
   readonly skipped: number;
-  /** Matches whose change was refused. */
+  /** Number of matches whose change was refused. */
   readonly failed: number;
   /** With dry_run: retried instances that would repeat external effects; else 0. */
   readonly repeats_effects: number;
@@ -369,13 +369,13 @@ export interface BulkReschedule {
       | 'slot'
       | null
       | undefined;
-    /** Exclusive. */
+    /** Only objects created after this time. */
     readonly created_after?: string | null | undefined;
-    /** Exclusive. */
+    /** Only objects created before this time. */
     readonly created_before?: string | null | undefined;
-    /** Exclusive. */
+    /** Only instances changed after this time. */
     readonly updated_after?: string | null | undefined;
-    /** Exclusive. */
+    /** Only instances changed before this time. */
     readonly updated_before?: string | null | undefined;
     /** Part of the failure's message or code; case-insensitive. */
     readonly failure?: string | null | undefined;
@@ -385,7 +385,7 @@ export interface BulkReschedule {
     readonly failure_block?: string | null | undefined;
     /** Handler of the failure. */
     readonly failure_handler?: string | null | undefined;
-    /** reason in /instances/failures. */
+    /** Reason of the failure, as in /instances/failures. */
     readonly failure_reason?: string | null | undefined;
     readonly metadata?: { readonly [name: string]: string } | null | undefined;
     readonly states?: readonly InstanceState[] | null | undefined;
@@ -424,13 +424,13 @@ export interface BulkState {
       | 'slot'
       | null
       | undefined;
-    /** Exclusive. */
+    /** Only objects created after this time. */
     readonly created_after?: string | null | undefined;
-    /** Exclusive. */
+    /** Only objects created before this time. */
     readonly created_before?: string | null | undefined;
-    /** Exclusive. */
+    /** Only instances changed after this time. */
     readonly updated_after?: string | null | undefined;
-    /** Exclusive. */
+    /** Only instances changed before this time. */
     readonly updated_before?: string | null | undefined;
     /** Part of the failure's message or code; case-insensitive. */
     readonly failure?: string | null | undefined;
@@ -440,7 +440,7 @@ export interface BulkState {
     readonly failure_block?: string | null | undefined;
     /** Handler of the failure. */
     readonly failure_handler?: string | null | undefined;
-    /** reason in /instances/failures. */
+    /** Reason of the failure, as in /instances/failures. */
     readonly failure_reason?: string | null | undefined;
     readonly metadata?: { readonly [name: string]: string } | null | undefined;
     readonly states?: readonly InstanceState[] | null | undefined;
@@ -456,7 +456,7 @@ export interface BulkState {
 }
 
 export interface BulkUpdated {
-  /** Changed instances; with dry_run, those that would be changed. */
+  /** Number of instances changed or, with dry_run, to be changed. */
   readonly count: number;
   /** Alias of count for older clients; 0 with dry_run. */
   readonly updated: number;
@@ -470,7 +470,7 @@ export interface CancelHook {
   /** Kind of the block. */
   readonly type: 'step';
   /**
-   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
    * constructor, prototype, . or ..
    */
   readonly id: string;
@@ -511,7 +511,7 @@ export interface CancellationScopeBlock {
   /** Kind of the block. */
   readonly type: 'cancellation_scope';
   /**
-   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
    * constructor, prototype, . or ..
    */
   readonly id: string;
@@ -523,11 +523,12 @@ export interface CancellationScopeBlock {
   readonly blocks: readonly Block[];
 }
 
-/** Finishes protected work. */
+/** Protected work of a cancelled instance. */
 export interface Cancelling {
   /** ISO 8601. */
   readonly since: string;
   readonly reason: 'cancel' | 'timeout';
+  /** Ids of running blocks, at most 20. */
   readonly waiting_for: readonly string[];
 }
 
@@ -596,20 +597,20 @@ export interface Cell {
   /** Also the name of its Postgres schema. */
   readonly name: string;
   readonly state: 'open' | 'closed' | 'draining';
-  /** Without password. */
+  /** Address of the database, without password. */
   readonly database_url: string;
-  /** Address of its engines for proxies. */
+  /** Addresses of its engines, for proxies. */
   readonly addresses: readonly string[];
   readonly engines: readonly CellEngine[];
-  /** Tenants that it owns. */
+  /** Number of tenants of the cell. */
   readonly tenants: number;
-  /** Tenants moving from or to it. */
+  /** Number of tenants that move from or to the cell. */
   readonly moves_under_way: number;
   /** ISO 8601. */
   readonly created_at: string;
 }
 
-/** As last reported by the engine. */
+/** An engine of a cell, as it last reported. */
 export interface CellEngine {
   readonly address: string;
   readonly role: 'owner' | 'standby';
@@ -618,12 +619,12 @@ export interface CellEngine {
   readonly lag_ms: number | null;
   /** ISO 8601. */
   readonly seen_at: string;
-  /** Not reported for 15 seconds: considered down. */
+  /** True: no report for 15 seconds; considered down. */
   readonly is_silent: boolean;
 }
 
 export interface Cells {
-  /** Without a directory there are no cells to list. */
+  /** False: without a directory there are no cells. */
   readonly cluster: boolean;
   /** The cell of the answering engine. */
   readonly own: string;
@@ -632,7 +633,7 @@ export interface Cells {
 
 export interface ChangeRefusal {
   readonly instance_id: string;
-  /** As in the response to a change of this instance alone. */
+  /** Error, as in the response to a change of only this instance. */
   readonly error: string;
 }
 
@@ -673,7 +674,7 @@ export interface CheckpointBoundary {
 
 export interface CheckpointBoundaryDetail {
   readonly boundary: CheckpointBoundary;
-  /** Not redacted, unlike the diff. */
+  /** Value of the checkpoint; not redacted, unlike the diff. */
   readonly checkpoint_data: JsonValue;
   readonly previous_checkpoint_id: string | null;
   readonly redacted_state_diff: readonly {
@@ -749,7 +750,7 @@ export interface ContinuityExecution {
   readonly tenant_id: string;
   readonly current_instance_id: string;
   readonly owner_runtime_id: string;
-  /** Raised by changes of owner or version. */
+  /** Ownership epoch, raised by changes of owner or version. */
   readonly epoch: number;
   readonly state: 'owned' | 'transferring' | 'completed' | 'failed' | 'cancelled';
   /** ISO 8601. */
@@ -774,30 +775,30 @@ export interface CreateBatch {
 
 export interface CreateCredential {
   /**
-   * Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs around
-   * it.
+   * Must equal the header x-tenant-id, if sent. Must not be . or .., or begin or end with spaces
+   * or tabs.
    */
   readonly tenant_id?: string | null | undefined;
   /**
-   * Default: the name. Used in templates as {{secrets.id}}. Letters, digits, dots, _ and -. Not .
-   * or ..
+   * Default: the name. Used in templates as {{secrets.id}}. Letters, digits, dots, _ and -. Must
+   * not be . or ..
    */
   readonly id?: string | null | undefined;
   /** Default: the id. */
   readonly name?: string | null | undefined;
   /**
    * The secret: a text of at most 262144 bytes. If it is a JSON object, templates can use
-   * {{secrets.id.member}}. Never returned. Not [REDACTED].
+   * {{secrets.id.member}}. Never returned. Must not be [REDACTED].
    */
   readonly value: string;
-  /** A label for people. Default: "api_key". */
+  /** Kind, a label for people. Default: "api_key". */
   readonly kind?: CredentialKind | null | undefined;
   readonly description?: string | null | undefined;
-  /** From then on steps cannot use it. */
+  /** Time from which steps cannot use the credential. */
   readonly expires_at?: string | null | undefined;
-  /** With oauth2 only: stored for clients that renew it. A public address. */
+  /** Public address, for clients that renew the secret; with oauth2 only. */
   readonly refresh_url?: string | null | undefined;
-  /** Sealed like the value. Not [REDACTED]. */
+  /** Refresh token, sealed like the value. Must not be [REDACTED]. */
   readonly refresh_token?: string | null | undefined;
 }
 
@@ -807,7 +808,7 @@ export interface CreateExecution {
   readonly runtime_id: string;
 }
 
-/** Must equal the preview. */
+/** Must equal the previewed terms. */
 export interface CreateHandoff {
   readonly tenant_id?: string | null | undefined;
   readonly requirements?: Requirements | null | undefined;
@@ -916,8 +917,8 @@ export interface CreateInstance {
    */
   readonly version?: number | null | undefined;
   /**
-   * Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs around
-   * it. The client's own when absent.
+   * Must equal the header x-tenant-id, if sent. Must not be . or .., or begin or end with spaces
+   * or tabs. The client's own when absent.
    */
   readonly tenant_id?: string | undefined;
   /** The client's own when absent. */
@@ -973,7 +974,7 @@ export interface CreateRelease {
  * and sequence; version goes with sequence.
  */
 export interface CreateSchedule {
-  /** Not . or .., and without spaces and tabs around it. The client's own when absent. */
+  /** Must not be . or .., or begin or end with spaces or tabs. The client's own when absent. */
   readonly tenant_id?: string | undefined;
   /** The client's own when absent. */
   readonly namespace?: string | undefined;
@@ -996,7 +997,7 @@ export interface CreateSchedule {
   readonly cron_expr: string;
   /** IANA time zone, such as Europe/Berlin. Default: "UTC". */
   readonly timezone?: string | null | undefined;
-  /** Copied to its instances. */
+  /** Metadata of the created instances. */
   readonly metadata?: object | null | undefined;
   /** Initial context; data must conform to the input_schema. */
   readonly context?:
@@ -1021,8 +1022,8 @@ export interface CreateSequence {
   /** Default: generated. */
   readonly id?: string | null | undefined;
   /**
-   * Required. May be blank with the header x-tenant-id; else both must be equal. Not . or .., and
-   * without spaces and tabs around it. The client's own when absent.
+   * Required. May be blank with the header x-tenant-id; else both must be equal. Must not be . or
+   * .., or begin or end with spaces or tabs. The client's own when absent.
    */
   readonly tenant_id?: string | undefined;
   /** The client's own when absent. */
@@ -1064,27 +1065,30 @@ export interface CreateSequence {
 
 export interface CreateSubscription {
   /**
-   * Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs around
-   * it.
+   * Must equal the header x-tenant-id, if sent. Must not be . or .., or begin or end with spaces
+   * or tabs.
    */
   readonly tenant_id?: string | null | undefined;
   /** http or https, without credentials; a public address unless the deployment allows others. */
   readonly url: string;
   /** Default: all events. */
   readonly events?: readonly WebhookEventType[] | null | undefined;
-  /** Default: generated. Key of the webhooks' signatures. Not [REDACTED]. */
+  /** Default: generated. Key of the webhooks' signatures. Must not be [REDACTED]. */
   readonly secret?: string | null | undefined;
 }
 
 export interface CreateTrigger {
-  /** Part of the address, unique on the server: letters, digits, dots, _, ~ and -. Not . or .. */
+  /**
+   * Part of the address, unique on the server: letters, digits, dots, _, ~ and -. Must not be .
+   * or ..
+   */
   readonly slug: string;
   /**
-   * Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs around
-   * it. The client's own when absent.
+   * Must equal the header x-tenant-id, if sent. Must not be . or .., or begin or end with spaces
+   * or tabs. The client's own when absent.
    */
   readonly tenant_id?: string | undefined;
-  /** Resolved at each fire. */
+  /** Name of the sequence, resolved at each fire. */
   readonly sequence_name: string;
   /** Pins this version. Default: as for an instance created by name. */
   readonly version?: number | null | undefined;
@@ -1095,7 +1099,7 @@ export interface CreateTrigger {
    * "webhook".
    */
   readonly trigger_type?: TriggerType | null | undefined;
-  /** Authenticates callers. Never returned. Not [REDACTED]. */
+  /** Authenticates callers. Never returned. Must not be [REDACTED]. */
   readonly secret?: string | null | undefined;
   /** For event triggers: event_name, and optionally correlation_key to filter events. */
   readonly config?: object | null | undefined;
@@ -1158,9 +1162,9 @@ export interface CronSchedule {
 
 /** Waits before the first attempt. */
 export interface Delay {
-  /** Duration in ms. */
+  /** Duration of the delay in ms. */
   readonly duration?: number | null | undefined;
-  /** Instead of duration: YYYY-MM-DDTHH:MM:SS. */
+  /** Local end YYYY-MM-DDTHH:MM:SS; instead of duration. */
   readonly fire_at_local?: string | null | undefined;
   /** Time zone of fire_at_local; default: the instance's. IANA time zone, such as Europe/Berlin. */
   readonly timezone?: string | null | undefined;
@@ -1178,7 +1182,7 @@ export interface DeliveryAttempt {
   readonly url: string;
   readonly event_type: WebhookEventType;
   readonly instance_id?: string;
-  /** Counts from 1. */
+  /** Number of the attempt, from 1. */
   readonly attempt_number: number;
   /** ISO 8601. */
   readonly attempted_at: string;
@@ -1336,14 +1340,14 @@ export interface EventDetails {
   readonly event_name: string;
   readonly producer_event_id: string;
   readonly correlation_key: string | null;
-  /** Probable secrets are redacted. */
+  /** Payload, in which probable secrets are redacted. */
   readonly payload: JsonValue;
   readonly status: EventStatus;
   /** Number of matched steps. */
   readonly matched: number;
   /** ISO 8601. */
   readonly created_at: string;
-  /** Until then a later wait can match it. */
+  /** Time until which a later wait can match the event. */
   readonly expires_at: string;
   /** ISO 8601. */
   readonly consumed_at: string | null;
@@ -1367,7 +1371,7 @@ export interface EventReceipt {
 }
 
 export interface EventReceipts {
-  /** In the order of the events. */
+  /** Results in the order of the events. */
   readonly outcomes: readonly EventReceipt[];
 }
 
@@ -1385,16 +1389,16 @@ export interface EventTaker {
 export interface ExchangeTasks {
   readonly worker_id: string;
   readonly version?: string | null | undefined;
-  /** Each is checked separately, in this order. */
+  /** Results, each checked separately, in this order. */
   readonly results?: readonly TaskResult[] | null | undefined;
   /** At most 100 pairs of a handler and a queue. */
   readonly poll?:
     | {
-        /** Tasks of any of them, by priority of their instances, then age. */
+        /** Claims tasks of these handlers by priority, then age. */
         readonly handlers: readonly string[];
         /** Restricts the poll to these queues. Default: all tasks. */
         readonly queues?: readonly string[] | null | undefined;
-        /** 0 returns none. Larger values are lowered to 1000. Default: 1. */
+        /** Maximum number of tasks; 0 claims none. Larger values are lowered to 1000. Default: 1. */
         readonly limit?: number | null | undefined;
         /**
          * Maximum wait in ms for a task. A refused result ends it. Larger values are lowered to
@@ -1522,7 +1526,7 @@ export interface FailureGroup {
   readonly version: number;
   readonly block_id: string | null;
   readonly handler: string | null;
-  /** As in the failure of an instance. */
+  /** Code of the failure. */
   readonly code: string;
   /** The message, with # for numbers and ids, and "…" for quoted text. */
   readonly reason: string;
@@ -1531,7 +1535,7 @@ export interface FailureGroup {
   readonly first_at: string;
   /** ISO 8601. */
   readonly last_at: string;
-  /** Newest failure. */
+  /** Instance with the newest failure. */
   readonly example_instance_id: string;
   readonly example_message: string;
 }
@@ -1550,7 +1554,7 @@ export interface FailureHook {
   /** Kind of the block. */
   readonly type: 'step';
   /**
-   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
    * constructor, prototype, . or ..
    */
   readonly id: string;
@@ -1589,9 +1593,9 @@ export interface FailureHook {
 /** A reason why some instances were not migrated. */
 export interface FindingOfMany {
   readonly code: string;
-  /** Affected instances. */
+  /** Number of affected instances. */
   readonly count: number;
-  /** Summary for the first one. */
+  /** Summary for the first affected instance. */
   readonly summary: string;
   readonly remedy: string;
   readonly example_ids: readonly string[];
@@ -1602,7 +1606,7 @@ export interface ForEachBlock {
   /** Kind of the block. */
   readonly type: 'for_each';
   /**
-   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
    * constructor, prototype, . or ..
    */
   readonly id: string;
@@ -1613,20 +1617,20 @@ export interface ForEachBlock {
   /** An array: path in context.data, or template. May be missing. */
   readonly collection: string;
   /**
-   * Key of context.data with the item, in the body. Not __proto__, constructor or prototype.
-   * Default: "item".
+   * Key of context.data with the item, in the body. Must not be __proto__, constructor or
+   * prototype. Default: "item".
    */
   readonly item_var?: string | null | undefined;
   /** Blocks that run for each item. */
   readonly body: readonly Block[];
   /**
-   * Key of context.data with the index of the item, from 0. Not __proto__, constructor or
+   * Key of context.data with the index of the item, from 0. Must not be __proto__, constructor or
    * prototype.
    */
   readonly index_var?: string | null | undefined;
   /** Number of items that run concurrently. Default: 1. */
   readonly concurrency?: number | null | undefined;
-  /** A longer collection fails the block before any item. Default: 1000. */
+  /** Maximum number of items; more fail the block at once. Default: 1000. */
   readonly max_iterations?: number | null | undefined;
 }
 
@@ -1658,9 +1662,9 @@ export interface Gate {
 }
 
 export interface GateChoice {
-  /** Label. */
+  /** Text of the choice, for people. */
   readonly label: string;
-  /** Value of the answer. */
+  /** Value of the answer, if a person selects this choice. */
   readonly value: string;
 }
 
@@ -1732,7 +1736,7 @@ export interface HandoffPreview {
     readonly code: string;
     readonly status: 'pass' | 'fail' | 'unknown';
     readonly summary: string;
-    /** How to resolve findings about the execution itself. */
+    /** How to resolve a finding about the execution. */
     readonly remedy?: string;
   }[];
   readonly unresolved_effects: readonly EffectReceipt[];
@@ -1767,7 +1771,7 @@ export interface HeartbeatTask {
   readonly worker_id: string;
   /** Must equal the claim's epoch; required by some deployments. */
   readonly claim_epoch?: number | null | undefined;
-  /** As in the last response. */
+  /** Value of the last response. */
   readonly checkpoint_seq?: number | null | undefined;
   readonly checkpoint?: object | null | undefined;
   /** Releases the claim: the task can be claimed again immediately. Default: false. */
@@ -1780,7 +1784,7 @@ export interface HeartbeatTaskResult {
   readonly task_id: string;
   /** Must equal the claim's epoch; required by some deployments. */
   readonly claim_epoch?: number | null | undefined;
-  /** As in the last response. */
+  /** Value of the last response. */
   readonly checkpoint_seq?: number | null | undefined;
   readonly checkpoint?: object | null | undefined;
   /** Releases the claim: the task can be claimed again immediately. Default: false. */
@@ -1861,7 +1865,7 @@ export interface InstanceExplanation {
   readonly id: string;
   readonly sequence_id: string;
   readonly state: InstanceState;
-  /** Since when it is in this state. */
+  /** Time of the change to this state. */
   readonly since: string;
   /** Current activity in one sentence. */
   readonly summary: string;
@@ -1908,17 +1912,17 @@ export type InstanceState =
   | 'cancelled';
 
 export interface InstancesMigrated {
-  /** Examined instances. */
+  /** Number of examined instances. */
   readonly count: number;
-  /** Instances that can be migrated. */
+  /** Number of instances that can be migrated. */
   readonly automatic: number;
-  /** Migrated instances; 0 in a dry run. */
+  /** Number of migrated instances; 0 in a dry run. */
   readonly migrated: number;
-  /** Instances that need approval. */
+  /** Number of instances that need approval. */
   readonly approval_required: number;
   readonly pinned: number;
   readonly incompatible: number;
-  /** Refused for another reason, such as a running step; try later. */
+  /** Number refused for another reason, such as a running step. */
   readonly failed: number;
   readonly findings: readonly FindingOfMany[];
   /** The migrated instances, in no order. */
@@ -1937,12 +1941,12 @@ export interface ItemCounts {
 }
 
 export interface KeyMinted {
-  /** ak_ and 32 hexadecimal digits. */
+  /** Id of a key: ak_ and 32 hexadecimal digits. */
   readonly id: string;
   readonly tenant_id: string;
   readonly name: string;
   readonly capabilities: readonly Capability[];
-  /** sk_ and 64 hexadecimal digits; shown only in this response. */
+  /** The key: sk_ and 64 hexadecimal digits; shown only in this response. */
   readonly secret: string;
   /** ISO 8601. */
   readonly created_at: string;
@@ -1976,7 +1980,7 @@ export interface LoopBlock {
   /** Kind of the block. */
   readonly type: 'loop';
   /**
-   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
    * constructor, prototype, . or ..
    */
   readonly id: string;
@@ -2005,7 +2009,7 @@ export interface MakeApprovalLink {
   readonly expires_in_seconds?: number | null | undefined;
   /** Restricts the link to this value. One of the values in choices. */
   readonly value?: string | null | undefined;
-  /** Recorded as answered_by. */
+  /** Name of the recipient, recorded as answered_by. */
   readonly recipient?: string | null | undefined;
 }
 
@@ -2053,13 +2057,13 @@ export interface MigrateInstances {
           | 'slot'
           | null
           | undefined;
-        /** Exclusive. */
+        /** Only objects created after this time. */
         readonly created_after?: string | null | undefined;
-        /** Exclusive. */
+        /** Only objects created before this time. */
         readonly created_before?: string | null | undefined;
-        /** Exclusive. */
+        /** Only instances changed after this time. */
         readonly updated_after?: string | null | undefined;
-        /** Exclusive. */
+        /** Only instances changed before this time. */
         readonly updated_before?: string | null | undefined;
         /** Part of the failure's message or code; case-insensitive. */
         readonly failure?: string | null | undefined;
@@ -2069,7 +2073,7 @@ export interface MigrateInstances {
         readonly failure_block?: string | null | undefined;
         /** Handler of the failure. */
         readonly failure_handler?: string | null | undefined;
-        /** reason in /instances/failures. */
+        /** Reason of the failure, as in /instances/failures. */
         readonly failure_reason?: string | null | undefined;
         readonly metadata?: { readonly [name: string]: string } | null | undefined;
         readonly states?: readonly InstanceState[] | null | undefined;
@@ -2080,7 +2084,7 @@ export interface MigrateInstances {
   readonly approved?: boolean | null | undefined;
   /** Only returns the verdict: nothing is changed. Default: false. */
   readonly dry_run?: boolean | null | undefined;
-  /** Instances examined by one request. Default: 200. */
+  /** Maximum number of instances examined by one request. Default: 200. */
   readonly limit?: number | null | undefined;
   /** The previous next_cursor. An empty text counts as absent. */
   readonly cursor?: string | null | undefined;
@@ -2101,7 +2105,7 @@ export interface MigrateTo {
   readonly transforms?: readonly Transform[] | null | undefined;
   /** Also migrates where the verdict is approval_required. Default: false. */
   readonly approved?: boolean | null | undefined;
-  /** At least 60 and at most 2,592,000; default: 86,400. Default: 86400. */
+  /** Time for a rollback in seconds: 60 to 2,592,000; default: 86,400. Default: 86400. */
   readonly rollback_retention_seconds?: number | null | undefined;
   /** Only returns the verdict: nothing is changed. Default: false. */
   readonly dry_run?: boolean | null | undefined;
@@ -2126,27 +2130,27 @@ export interface MigratedInstance {
   readonly state: InstanceState;
   /** Required for a rollback; null if nothing was migrated. */
   readonly migration_id: string | null;
-  /** Null if it cannot be rolled back. */
+  /** Deadline of a rollback; null: none. */
   readonly rollback_expires_at: string | null;
   readonly dry_run?: true;
 }
 
 /** Why a migration is not automatic. */
 export interface MigrationFinding {
-  /** The codes of finding_codes, and further ones. */
+  /** One of finding_codes, or another code. */
   readonly code: string;
   readonly block_id: string | null;
-  /** Includes the iterations of enclosing loops. */
+  /** Path with the iterations of enclosing loops. */
   readonly path: string | null;
   readonly summary: string;
-  /** How to resolve it. */
+  /** How to resolve the finding. */
   readonly remedy: string;
 }
 
 /** A migrated instance. */
 export interface MigrationOfMany {
   readonly instance_id: string;
-  /** Required for a rollback. */
+  /** Id of the migration, for a rollback. */
   readonly migration_id: string;
 }
 
@@ -2164,7 +2168,7 @@ export interface MigrationPlan {
   readonly verdict: MigrationVerdict;
   readonly transforms: readonly Transform[];
   readonly finding_codes: readonly string[];
-  /** Why it is not automatic; empty if it is. */
+  /** Why the migration is not automatic; empty if it is. */
   readonly findings: readonly MigrationFinding[];
   readonly rollback_capsule_required: boolean;
   /** ISO 8601. */
@@ -2193,7 +2197,7 @@ export interface MigrationRecord {
 export type MigrationVerdict = 'automatic' | 'approval_required' | 'pin' | 'incompatible';
 
 export interface MintKey {
-  /** Not . or .., and without spaces and tabs around it. */
+  /** Must not be . or .., or begin or end with spaces or tabs. */
   readonly tenant_id: string;
   /** Default: "". */
   readonly name?: string | null | undefined;
@@ -2206,7 +2210,7 @@ export interface MintKey {
 export interface NextAction {
   readonly action: string;
   readonly method: string;
-  /** Relative to the base address of the API. */
+  /** Path, relative to the base address of the API. */
   readonly path: string;
   readonly body?: JsonValue;
   readonly why: string;
@@ -2259,7 +2263,7 @@ export interface ParallelBlock {
   /** Kind of the block. */
   readonly type: 'parallel';
   /**
-   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
    * constructor, prototype, . or ..
    */
   readonly id: string;
@@ -2271,7 +2275,7 @@ export interface ParallelBlock {
   readonly branches: readonly (readonly Block[])[];
 }
 
-/** Replaces given sections. */
+/** Replaces the given sections of the context. */
 export interface PatchContext {
   readonly context: {
     readonly data?: object | null | undefined;
@@ -2420,7 +2424,7 @@ export interface PlanMigration {
   readonly to_version: number;
   /** Default: []. */
   readonly transforms?: readonly Transform[] | null | undefined;
-  /** At least 60 and at most 2,592,000; default: 86,400. Default: 86400. */
+  /** Time for a rollback in seconds: 60 to 2,592,000; default: 86,400. Default: 86400. */
   readonly rollback_retention_seconds?: number | null | undefined;
   /**
    * First saves a checkpoint of the live state. Without any checkpoint: 409. First saves a
@@ -2432,12 +2436,9 @@ export interface PlanMigration {
 export interface PollQueue {
   readonly handler_name: string;
   readonly worker_id: string;
-  /** 0 returns none. Larger values are lowered to 1000. Default: 1. */
+  /** Maximum number of tasks; 0 claims none. Larger values are lowered to 1000. Default: 1. */
   readonly limit?: number | null | undefined;
-  /**
-   * Maximum wait in ms for a task if there is none. Larger values are lowered to 60000. Default:
-   * 0.
-   */
+  /** Maximum wait in ms if there is no task. Larger values are lowered to 60000. Default: 0. */
   readonly wait_ms?: number | null | undefined;
   readonly version?: string | null | undefined;
   readonly queue_name: string;
@@ -2446,12 +2447,9 @@ export interface PollQueue {
 export interface PollTasks {
   readonly handler_name: string;
   readonly worker_id: string;
-  /** 0 returns none. Larger values are lowered to 1000. Default: 1. */
+  /** Maximum number of tasks; 0 claims none. Larger values are lowered to 1000. Default: 1. */
   readonly limit?: number | null | undefined;
-  /**
-   * Maximum wait in ms for a task if there is none. Larger values are lowered to 60000. Default:
-   * 0.
-   */
+  /** Maximum wait in ms if there is no task. Larger values are lowered to 60000. Default: 0. */
   readonly wait_ms?: number | null | undefined;
   readonly version?: string | null | undefined;
 }
@@ -2553,12 +2551,12 @@ export interface PreviewSchedule {
   readonly timezone?: string | null | undefined;
   /** Default: 5. */
   readonly count?: number | null | undefined;
-  /** Fires after this time; default: now. */
+  /** Time after which fires are listed; default: now. */
   readonly from?: string | null | undefined;
 }
 
 export interface PreviewedFire {
-  /** In UTC. */
+  /** Time of the fire in UTC. */
   readonly at: string;
   /** The same time with the offset of the time zone. */
   readonly local: string;
@@ -2592,7 +2590,7 @@ export interface ProvenanceVerdict {
   readonly valid: boolean;
   readonly entries_checked: number;
   readonly first_invalid_index: number | null;
-  /** Error of the first invalid entry. */
+  /** Error code of the first invalid entry. */
   readonly code: string | null;
   readonly head_sha256: string | null;
 }
@@ -2641,7 +2639,7 @@ export interface QueueInfo {
 }
 
 export interface Queues {
-  /** By handler and queue. */
+  /** Sorted by handler and queue. */
   readonly queues: readonly QueueInfo[];
   /** False: only the oldest 20000 open tasks count. */
   readonly complete: boolean;
@@ -2655,7 +2653,7 @@ export interface RaceBlock {
   /** Kind of the block. */
   readonly type: 'race';
   /**
-   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
    * constructor, prototype, . or ..
    */
   readonly id: string;
@@ -2735,7 +2733,7 @@ export interface Release {
   readonly state: ReleaseState;
   /** Last requested percentage; 0 before the first canary. */
   readonly canary_percent: number;
-  /** Absent if there are none. */
+  /** Gates of the release; absent if none. */
   readonly gates?: readonly Gate[];
   /** Neither migrates running instances: with operator_decision an operator does so explicitly. */
   readonly in_flight_policy: 'pin' | 'operator_decision';
@@ -2774,7 +2772,7 @@ export interface ReleasePoint {
   /** Time from creation to the end. */
   readonly duration_p50_ms: number;
   readonly duration_p95_ms: number;
-  /** Share of the finished instances of both. */
+  /** Share of all finished instances. */
   readonly share: number;
 }
 
@@ -2783,7 +2781,7 @@ export interface ReleaseSeries {
   /** ISO 8601. */
   readonly since: string;
   readonly step_secs: number;
-  /** Oldest first. */
+  /** Intervals, oldest first. */
   readonly points: readonly ReleasePoint[];
   /** False: only the newest 10000 finished instances count. */
   readonly complete: boolean;
@@ -2799,7 +2797,7 @@ export type ReleaseState =
   | 'rolled_back'
   | 'failed';
 
-/** All of each list, but one of the regions. */
+/** All of each list; one of the regions. */
 export interface Requirements {
   readonly handlers?: readonly string[] | null;
   readonly plugins?: readonly string[] | null;
@@ -2835,15 +2833,15 @@ export interface ResumedFrom {
 
 /** Retries after failed attempts. initial_backoff must not be above max_backoff. */
 export interface Retry {
-  /** In total. */
+  /** Maximum number of attempts, including the first. */
   readonly max_attempts: number;
-  /** Wait in ms after the first attempt. Default: 1000. */
+  /** Wait in ms before the second attempt. Default: 1000. */
   readonly initial_backoff?: number | null | undefined;
-  /** Longest wait in ms. Default: 60000. */
+  /** Maximum wait in ms between two attempts. Default: 60000. */
   readonly max_backoff?: number | null | undefined;
-  /** Factor between a wait and the next. Default: 2. */
+  /** Factor by which the wait grows with each attempt. Default: 2. */
   readonly backoff_multiplier?: number | null | undefined;
-  /** Evaluated after a failure (_error); false: no retry. */
+  /** Condition for a retry; it can read the error as _error. */
   readonly retry_if?: string | null | undefined;
   /** Error codes that are not retried. */
   readonly non_retryable_codes?: readonly string[] | null | undefined;
@@ -2869,7 +2867,7 @@ export interface RouterBlock {
   /** Kind of the block. */
   readonly type: 'router';
   /**
-   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
    * constructor, prototype, . or ..
    */
   readonly id: string;
@@ -2887,7 +2885,7 @@ export interface RouterBlock {
       }[]
     | null
     | undefined;
-  /** Runs if no condition is true. */
+  /** Blocks that run if no condition is true. */
   readonly default?: readonly Block[] | null | undefined;
 }
 
@@ -2903,7 +2901,7 @@ export interface RunsAgain {
   readonly blocks_count: number;
   /** Paths of completed outermost blocks that do not run again. */
   readonly stays: readonly string[];
-  /** Number of all such blocks. */
+  /** Number of all blocks that do not run again. */
   readonly stays_count: number;
   /**
    * Whether a completed step repeats external effects, or a child continues whose parent ignores
@@ -2935,7 +2933,7 @@ export interface RunsAgainBlock {
   readonly cleans_up?: true;
 }
 
-/** Effect on the parent. */
+/** Effect of a retry on the parent. */
 export interface RunsAgainParent {
   readonly id: string;
   readonly stands: 'waits' | 'takes' | 'went_on' | 'ended';
@@ -2973,7 +2971,7 @@ export interface SagaBlock {
   /** Kind of the block. */
   readonly type: 'saga';
   /**
-   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
    * constructor, prototype, . or ..
    */
   readonly id: string;
@@ -2987,18 +2985,18 @@ export interface SagaBlock {
 
 export interface SagaStep {
   /**
-   * Id of the saga's step, unique in the sequence among all block ids. Not __proto__, constructor
-   * or prototype.
+   * Id of the saga's step, unique in the sequence among all block ids. Must not be __proto__,
+   * constructor or prototype.
    */
   readonly id: string;
   /** A block, or a list of blocks. */
   readonly action: Block | readonly Block[];
-  /** The same, to undo the action. */
+  /** A block, or a list of blocks, that undoes the action. */
   readonly compensation?: Block | readonly Block[] | null | undefined;
 }
 
 export interface SaveCheckpoint {
-  /** At most 256 KiB as JSON. */
+  /** Value of the checkpoint, at most 256 KiB as JSON. */
   readonly checkpoint_data: unknown;
 }
 
@@ -3032,8 +3030,8 @@ export interface SemanticDiff {
 
 export interface SendEvent {
   /**
-   * Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs around
-   * it.
+   * Must equal the header x-tenant-id, if sent. Must not be . or .., or begin or end with spaces
+   * or tabs.
    */
   readonly tenant_id?: string | null | undefined;
   readonly event_name: string;
@@ -3069,11 +3067,11 @@ export interface SendSignal {
  * span midnight.
  */
 export interface SendWindow {
-  /** First open hour. Default: 9. */
+  /** First hour of the window. Default: 9. */
   readonly start_hour?: number | null | undefined;
-  /** First closed hour. Default: 17. */
+  /** First hour after the window. Default: 17. */
   readonly end_hour?: number | null | undefined;
-  /** 0 is Monday. Empty: every day. */
+  /** Days of the window. Empty: every day. */
   readonly days?: readonly number[] | null | undefined;
 }
 
@@ -3084,7 +3082,7 @@ export interface SequenceCreated {
     /** Such as blocks[2].branches[0][1].retry.initialBackoff. */
     readonly path: string;
     readonly message: string;
-    /** The probable intention. */
+    /** Name or value that was probably meant. */
     readonly suggestion?: string;
   }[];
 }
@@ -3097,7 +3095,7 @@ export interface SequenceDefinition {
   readonly name: string;
   readonly version: number;
   readonly deprecated: boolean;
-  /** Excluded from lookups by name. */
+  /** True: excluded from lookups by name. */
   readonly hold: boolean;
   readonly status: SequenceStatus;
   readonly blocks: readonly Block[];
@@ -3122,11 +3120,11 @@ export interface SequenceDefinition {
 }
 
 export interface SequenceDeletionPreview {
-  /** Instances that would be deleted. */
+  /** Number of instances that would be deleted. */
   readonly count: number;
-  /** Completed and cancelled ones. */
+  /** Number of completed and cancelled instances. */
   readonly ended: number;
-  /** Failed ones. */
+  /** Number of failed instances. */
   readonly failed: number;
   readonly dry_run: true;
 }
@@ -3139,7 +3137,7 @@ export interface SequenceListed {
   readonly name: string;
   readonly version: number;
   readonly deprecated: boolean;
-  /** Excluded from lookups by name. */
+  /** True: excluded from lookups by name. */
   readonly hold: boolean;
   readonly status: SequenceStatus;
   /**
@@ -3174,7 +3172,7 @@ export interface SequenceValidated {
     /** Such as blocks[2].branches[0][1].retry.initialBackoff. */
     readonly path: string;
     readonly message: string;
-    /** The probable intention. */
+    /** Name or value that was probably meant. */
     readonly suggestion?: string;
   }[];
 }
@@ -3186,7 +3184,7 @@ export interface SignalAccepted {
 }
 
 /**
- * kept: no step has waited for it yet; taken, refused: by taken_by; applied: it took effect
+ * kept: no step has waited for it yet; taken, refused: consumed by taken_by; applied: took effect
  * immediately.
  */
 export type SignalStatus = 'kept' | 'taken' | 'refused' | 'applied';
@@ -3247,7 +3245,7 @@ export interface StepBlock {
   /** Kind of the block. */
   readonly type: 'step';
   /**
-   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
    * constructor, prototype, . or ..
    */
   readonly id: string;
@@ -3269,9 +3267,9 @@ export interface StepBlock {
   readonly delay?: Delay | null | undefined;
   /** Retries after failed attempts. initial_backoff must not be above max_backoff. */
   readonly retry?: Retry | null | undefined;
-  /** Time limit in ms for a claim; then the attempt fails. */
+  /** Time limit in ms for a worker to claim the task. */
   readonly queue_timeout?: number | null | undefined;
-  /** Time limit in ms with all waits and attempts; then it fails. */
+  /** Time limit of the step in ms, with all waits and attempts. */
   readonly deadline?: number | null | undefined;
   /** Called once when the deadline passes. */
   readonly on_deadline_breach?:
@@ -3292,11 +3290,11 @@ export interface StepBlock {
    */
   readonly send_window?:
     | {
-        /** First open hour. Default: 9. */
+        /** First hour of the window. Default: 9. */
         readonly start_hour?: number | null | undefined;
-        /** First closed hour. Default: 17. */
+        /** First hour after the window. Default: 17. */
         readonly end_hour?: number | null | undefined;
-        /** 0 is Monday. Empty: every day. */
+        /** Days of the window. Empty: every day. */
         readonly days?: readonly number[] | null | undefined;
       }
     | null
@@ -3308,7 +3306,7 @@ export interface StepBlock {
   /** Queue of the task. A poll can select one queue. */
   readonly queue_name?: string | null | undefined;
   /**
-   * Schema of the output; others fail the step permanently. JSON Schema 2020-12 without pattern,
+   * Schema of the output; a violation fails the step. JSON Schema 2020-12 without pattern,
    * patternProperties and recursive references. At most 65536 bytes, and with references followed
    * 5000 values, 1000 schemas, keywords and listed names, and 100 schemas within one another.
    */
@@ -3341,14 +3339,14 @@ export interface StoredEvent {
   readonly event_name: string;
   readonly producer_event_id: string;
   readonly correlation_key: string | null;
-  /** Probable secrets are redacted. */
+  /** Payload, in which probable secrets are redacted. */
   readonly payload: JsonValue;
   readonly status: EventStatus;
   /** Number of matched steps. */
   readonly matched: number;
   /** ISO 8601. */
   readonly created_at: string;
-  /** Until then a later wait can match it. */
+  /** Time until which a later wait can match the event. */
   readonly expires_at: string;
   /** ISO 8601. */
   readonly consumed_at: string | null;
@@ -3363,13 +3361,13 @@ export interface StoredSignal {
   /** ISO 8601. */
   readonly created_at: string;
   /**
-   * kept: no step has waited for it yet; taken, refused: by taken_by; applied: it took effect
-   * immediately.
+   * kept: no step has waited for it yet; taken, refused: consumed by taken_by; applied: took
+   * effect immediately.
    */
   readonly status: SignalStatus;
   /** ISO 8601. */
   readonly taken_at: string | null;
-  /** Block that consumed it. */
+  /** Block that consumed the signal. */
   readonly taken_by: string | null;
   /** Name of the sender's key; null: unknown. */
   readonly sent_by: string | null;
@@ -3380,7 +3378,7 @@ export interface SubSequenceBlock {
   /** Kind of the block. */
   readonly type: 'sub_sequence';
   /**
-   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
    * constructor, prototype, . or ..
    */
   readonly id: string;
@@ -3426,7 +3424,7 @@ export interface TaskInstance {
   readonly max_concurrency?: number;
   readonly idempotency_key?: string;
   readonly parent_instance_id?: string;
-  /** As requested. */
+  /** Time limit in ms, as requested. */
   readonly timeout?: number;
   /** The failure; null if it has not failed or was retried since. */
   readonly failure: Failure | null;
@@ -3439,14 +3437,14 @@ export interface TaskInstance {
 
 /** Outcome of one result. */
 export interface TaskOutcome {
-  /** As sent; null if it was not a string. */
+  /** Id as sent; null if it was not a string. */
   readonly task_id: string | null;
   /** HTTP status of the equivalent single request. */
   readonly status: number;
-  /** Only for heartbeats. */
+  /** Number of the stored checkpoint; only for heartbeats. */
   readonly checkpoint_seq?: number;
   readonly error?: string;
-  /** As in x-error-code. */
+  /** Error code, as in the header x-error-code. */
   readonly code?: string;
 }
 
@@ -3460,9 +3458,9 @@ export interface TaskStats {
 }
 
 export interface TasksExchanged {
-  /** In the order of the results. */
+  /** Outcomes in the order of the results. */
   readonly outcomes: readonly TaskOutcome[];
-  /** As in a poll. */
+  /** Tasks claimed by the poll. */
   readonly tasks: readonly WorkerTask[];
   /** Limit of the body of an exchange. */
   readonly max_body_bytes?: number;
@@ -3546,9 +3544,9 @@ export interface Transform {
   /** Default: 1. */
   readonly version?: 1 | null | undefined;
   readonly transform: 'copy' | 'move' | 'drop';
-  /** Dotted, in checkpoint_data; context_snapshot becomes context.data. */
+  /** Dotted path in checkpoint_data; context_snapshot becomes context.data. */
   readonly from_path: string;
-  /** Required for copy and move; none for drop. */
+  /** Target path, for copy and move only. */
   readonly to_path?: string | null | undefined;
 }
 
@@ -3580,7 +3578,7 @@ export interface Trigger {
   readonly sequence_name: string;
   readonly version: number | null;
   readonly trigger_type: TriggerType;
-  /** [REDACTED] if there is one. */
+  /** [REDACTED] if the trigger has a secret. */
   readonly secret: string | null;
   readonly config: JsonObject;
   readonly enabled: boolean;
@@ -3603,7 +3601,7 @@ export interface TryCatchBlock {
   /** Kind of the block. */
   readonly type: 'try_catch';
   /**
-   * Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+   * Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
    * constructor, prototype, . or ..
    */
   readonly id: string;
@@ -3611,11 +3609,11 @@ export interface TryCatchBlock {
   readonly when?: string | null | undefined;
   /** Time limit in ms; then the block is cancelled, and fails. */
   readonly timeout?: number | null | undefined;
-  /** Runs first. */
+  /** Blocks that run first. */
   readonly try_block: readonly Block[];
-  /** Runs if try_block failed. */
+  /** Blocks that run if try_block failed. */
   readonly catch_block: readonly Block[];
-  /** Always runs last, also after a cancellation. */
+  /** Blocks that always run last, also after a cancellation. */
   readonly finally_block?: readonly Block[] | null | undefined;
 }
 
@@ -3627,18 +3625,18 @@ export interface UpdateCredential {
   readonly name?: string | null | undefined;
   /**
    * The secret: a text of at most 262144 bytes. If it is a JSON object, templates can use
-   * {{secrets.id.member}}. Never returned. Not [REDACTED].
+   * {{secrets.id.member}}. Never returned. Must not be [REDACTED].
    */
   readonly value?: string | undefined;
   readonly kind?: CredentialKind | null | undefined;
   readonly description?: string | null | undefined;
-  /** From then on steps cannot use it. */
+  /** Time from which steps cannot use the credential. */
   readonly expires_at?: string | null | undefined;
-  /** With oauth2 only: stored for clients that renew it. A public address. */
+  /** Public address, for clients that renew the secret; with oauth2 only. */
   readonly refresh_url?: string | null | undefined;
-  /** Sealed like the value. Not [REDACTED]. */
+  /** Refresh token, sealed like the value. Must not be [REDACTED]. */
   readonly refresh_token?: string | null | undefined;
-  /** False: steps cannot use it. */
+  /** False: steps cannot use the credential. */
   readonly enabled?: boolean | null | undefined;
 }
 
@@ -3658,7 +3656,7 @@ export interface UpdateSchedule {
   /** IANA time zone, such as Europe/Berlin. */
   readonly timezone?: string | null | undefined;
   readonly enabled?: boolean | null | undefined;
-  /** Copied to its instances. */
+  /** Metadata of the created instances. */
   readonly metadata?: object | null | undefined;
   /** Initial context; data must conform to the input_schema. */
   readonly context?:
@@ -3691,7 +3689,7 @@ export interface UpdateSubscription {
   /** http or https, without credentials; a public address unless the deployment allows others. */
   readonly url?: string | undefined;
   readonly events?: readonly WebhookEventType[] | null | undefined;
-  /** Key of the webhooks' signatures. Not [REDACTED]. */
+  /** Key of the webhooks' signatures. Must not be [REDACTED]. */
   readonly secret?: string | undefined;
 }
 
@@ -3704,7 +3702,7 @@ export interface UpdateTrigger {
   readonly if_unchanged_since?: string | null | undefined;
   readonly sequence_name?: string | undefined;
   readonly version?: number | null | undefined;
-  /** Authenticates callers. Never returned. Not [REDACTED]. */
+  /** Authenticates callers. Never returned. Must not be [REDACTED]. */
   readonly secret?: string | null | undefined;
   /** For event triggers: event_name, and optionally correlation_key to filter events. */
   readonly config?: object | null | undefined;
@@ -3720,10 +3718,10 @@ export interface ValidateRelease {
 
 /** Result of replays of finished runs. */
 export interface ValidationReport {
-  /** Includes the inconclusive runs. */
+  /** Number of replayed runs, with inconclusive ones. */
   readonly replayed: number;
   readonly matches: number;
-  /** All diverged runs; divergences lists the first 20. */
+  /** Number of diverged runs; divergences lists the first 20. */
   readonly diverged: number;
   readonly inconclusive: number;
   readonly divergences: readonly Divergence[];
@@ -3734,10 +3732,10 @@ export interface ValidationReport {
 
 /** Evidence of the last validation. */
 export interface ValidationSummary {
-  /** Includes the inconclusive runs. */
+  /** Number of replayed runs, with inconclusive ones. */
   readonly replayed: number;
   readonly matches: number;
-  /** All diverged runs; divergences lists the first 20. */
+  /** Number of diverged runs; divergences lists the first 20. */
   readonly diverged: number;
   readonly inconclusive: number;
   readonly divergences: readonly Divergence[];
@@ -3757,11 +3755,11 @@ export interface Wait {
   readonly path: string | null;
   /** ISO 8601. */
   readonly since: string | null;
-  /** When the wait ends at the latest; null: no time limit. */
+  /** Latest end of the wait; null: no time limit. */
   readonly until: string | null;
   /** The attempt, from 0; for a retry the next one. */
   readonly attempt?: number;
-  /** Null: no retry policy. */
+  /** Maximum attempts; null: no policy. */
   readonly max_attempts?: number | null;
   /** Error of the previous attempt. */
   readonly last_error?: string;
@@ -3784,7 +3782,7 @@ export interface Wait {
   /** Name of the event. */
   readonly name?: string;
   readonly approval_id?: string;
-  /** The question. */
+  /** Question to the person. */
   readonly prompt?: string;
   readonly choices?: readonly string[];
   readonly child_id?: string;
@@ -3807,10 +3805,10 @@ export interface Wait {
 export interface WaitForInput {
   /** The question; may have templates. Default: "". */
   readonly prompt?: string | null | undefined;
-  /** Possible answers. Default: Yes (yes) and No (no). Values are unique. */
+  /** Possible answers. Default: Yes (yes) and No (no). The values of the choices are unique. */
   readonly choices?: readonly GateChoice[] | null | undefined;
   /**
-   * Key of context.data for the value; default: block id. Not __proto__, constructor or
+   * Key of context.data for the value; default: block id. Must not be __proto__, constructor or
    * prototype.
    */
   readonly store_as?: string | null | undefined;
@@ -3854,7 +3852,7 @@ export interface WebhookBody {
   readonly sequence_name?: string | null;
   readonly sequence_version?: number | null;
   readonly metadata?: JsonObject;
-  /** The failure; null if it did not fail. */
+  /** The failure; null after a completion. */
   readonly failure?: JsonObject | null;
   readonly data: JsonValue;
 }
@@ -3878,18 +3876,18 @@ export interface WebhookTaken {
 }
 
 export interface WhoAmI {
-  /** The root key, or a server that requires no keys. */
+  /** Whether the key is the root key, or the server requires no keys. */
   readonly is_root: boolean;
-  /** The server requires no keys (--insecure-auth). */
+  /** Whether the server requires no keys (--insecure-auth). */
   readonly is_insecure: boolean;
   /** Tenant of the key; null: any, named by x-tenant-id. */
   readonly tenant_id: string | null;
-  /** Requests must name a tenant (ENGINE_REQUIRE_TENANT_HEADER). */
+  /** Whether requests must name a tenant (ENGINE_REQUIRE_TENANT_HEADER). */
   readonly requires_tenant: boolean;
-  /** Root has all. */
+  /** Capabilities of the key; the root key has all. */
   readonly capabilities: readonly Capability[];
   readonly key: {
-    /** ak_ and 32 hexadecimal digits. */
+    /** Id of a key: ak_ and 32 hexadecimal digits. */
     readonly id: string;
     readonly name: string;
     /** ISO 8601. */
@@ -3996,7 +3994,10 @@ export interface SequencesListQuery {
   readonly offset?: number | undefined;
   /** Maximum number of rows. Larger values are lowered to 1000. Default: 200. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4058,13 +4059,13 @@ export interface InstancesListQuery {
     | 'event'
     | 'slot'
     | undefined;
-  /** Exclusive. */
+  /** Only objects created after this time. */
   readonly created_after?: string | undefined;
-  /** Exclusive. */
+  /** Only objects created before this time. */
   readonly created_before?: string | undefined;
-  /** Exclusive. */
+  /** Only instances changed after this time. */
   readonly updated_after?: string | undefined;
-  /** Exclusive. */
+  /** Only instances changed before this time. */
   readonly updated_before?: string | undefined;
   /** Part of the failure's message or code; case-insensitive. */
   readonly failure?: string | undefined;
@@ -4074,7 +4075,7 @@ export interface InstancesListQuery {
   readonly failure_block?: string | undefined;
   /** Handler of the failure. */
   readonly failure_handler?: string | undefined;
-  /** reason in /instances/failures. */
+  /** Reason of the failure, as in /instances/failures. */
   readonly failure_reason?: string | undefined;
   /** Equalities on top-level texts of the metadata; all must hold. At most 16. */
   readonly metadata?: { readonly [name: string]: string } | undefined;
@@ -4084,7 +4085,10 @@ export interface InstancesListQuery {
   readonly offset?: number | undefined;
   /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4117,13 +4121,13 @@ export interface InstancesDeadLettersQuery {
     | 'event'
     | 'slot'
     | undefined;
-  /** Exclusive. */
+  /** Only objects created after this time. */
   readonly created_after?: string | undefined;
-  /** Exclusive. */
+  /** Only objects created before this time. */
   readonly created_before?: string | undefined;
-  /** Exclusive. */
+  /** Only instances changed after this time. */
   readonly updated_after?: string | undefined;
-  /** Exclusive. */
+  /** Only instances changed before this time. */
   readonly updated_before?: string | undefined;
   /** Part of the failure's message or code; case-insensitive. */
   readonly failure?: string | undefined;
@@ -4133,7 +4137,7 @@ export interface InstancesDeadLettersQuery {
   readonly failure_block?: string | undefined;
   /** Handler of the failure. */
   readonly failure_handler?: string | undefined;
-  /** reason in /instances/failures. */
+  /** Reason of the failure, as in /instances/failures. */
   readonly failure_reason?: string | undefined;
   /** Equalities on top-level texts of the metadata; all must hold. At most 16. */
   readonly metadata?: { readonly [name: string]: string } | undefined;
@@ -4143,7 +4147,10 @@ export interface InstancesDeadLettersQuery {
   readonly offset?: number | undefined;
   /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4157,21 +4164,24 @@ export interface InstancesBulkStateQuery {
 export interface InstancesSignalsQuery {
   readonly signal_type?: string | undefined;
   /**
-   * kept: no step has waited for it yet; taken, refused: by taken_by; applied: it took effect
-   * immediately.
+   * kept: no step has waited for it yet; taken, refused: consumed by taken_by; applied: took
+   * effect immediately.
    */
   readonly status?: SignalStatus | undefined;
   /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
   /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
 /** What `instances.tree` can be asked. */
 export interface InstancesTreeQuery {
-  /** Only this block and the blocks inside it. */
+  /** Only this block and the blocks inside. */
   readonly block_id?: string | undefined;
   /** Number of levels below the first. */
   readonly depth?: number | undefined;
@@ -4186,7 +4196,10 @@ export interface InstancesOutputsQuery {
   readonly offset?: number | undefined;
   /** Maximum number of rows. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
   /** Maximum size of the response, which has at least one row. */
   readonly max_bytes?: number | undefined;
@@ -4198,7 +4211,10 @@ export interface InstancesChildrenQuery {
   readonly offset?: number | undefined;
   /** Maximum number of rows. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
   /** Separated by commas; default: all. */
   readonly state?: readonly InstanceState[] | undefined;
@@ -4208,7 +4224,10 @@ export interface InstancesChildrenQuery {
 export interface InstancesAuditQuery {
   /** Maximum number of rows. Larger values are lowered to 1000. Default: 200. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4217,7 +4236,10 @@ export interface InstancesTimelineQuery {
   readonly block_id?: string | undefined;
   /** Counters of the enclosing loops, such as 2.0. */
   readonly iteration?: string | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
   /** Maximum size of the response, which has at least one row. */
   readonly max_bytes?: number | undefined;
@@ -4236,7 +4258,7 @@ export interface InstancesAttemptsQuery {
   readonly iteration?: string | undefined;
   /** With block_id: iteration of its outermost loop, from 0; a range has at most 1000. */
   readonly iteration_from?: number | undefined;
-  /** Inclusive; default: iteration_from. */
+  /** Last iteration of the range; default: iteration_from. */
   readonly iteration_to?: number | undefined;
   /** Separated by commas; default: all. */
   readonly state?:
@@ -4248,7 +4270,10 @@ export interface InstancesAttemptsQuery {
   readonly include_payloads?: boolean | undefined;
   /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4266,7 +4291,10 @@ export interface ApprovalsListQuery {
   readonly offset?: number | undefined;
   /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4289,7 +4317,10 @@ export interface InstancesLogsQuery {
   readonly offset?: number | undefined;
   /** Maximum number of rows. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
   /** Maximum size of the response, which has at least one row. */
   readonly max_bytes?: number | undefined;
@@ -4311,7 +4342,10 @@ export interface BulkJobsListQuery {
   readonly offset?: number | undefined;
   /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4334,7 +4368,10 @@ export interface CredentialsListQuery {
   readonly offset?: number | undefined;
   /** Maximum number of rows. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4347,16 +4384,19 @@ export interface WorkersTasksQuery {
   readonly handler_name?: string | undefined;
   readonly worker_id?: string | undefined;
   readonly queue_name?: string | undefined;
-  /** Exclusive. */
+  /** Only objects created after this time. */
   readonly created_after?: string | undefined;
-  /** Exclusive. */
+  /** Only objects created before this time. */
   readonly created_before?: string | undefined;
   readonly sequence_name?: string | undefined;
   /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
   /** Maximum number of rows. Larger values are lowered to 1000. Default: 50. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4380,7 +4420,7 @@ export interface WorkersListQuery {
   readonly tenant_id?: string | undefined;
   /** Workers seen within this time count as alive. Default: 60. */
   readonly alive_within_secs?: number | undefined;
-  /** Also lists the others. Default: false. */
+  /** Also lists workers that are not alive. Default: false. */
   readonly include_stale?: boolean | undefined;
 }
 
@@ -4394,13 +4434,16 @@ export interface HandlersQuery {
 export interface CronListQuery {
   /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
-  /** next_fire: enabled ones by next fire. Default: created. */
+  /** next_fire: only enabled, by next fire. Default: created. */
   readonly order?: 'created' | 'next_fire' | undefined;
   /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
   /** Maximum number of rows. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4419,7 +4462,10 @@ export interface ReleasesListQuery {
   readonly sequence_name?: string | undefined;
   /** Maximum number of rows. At least 1 and at most 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4474,7 +4520,10 @@ export interface InstancesEffectsQuery {
   readonly tenant_id?: string | undefined;
   /** Maximum number of rows. Larger values are lowered to 1000. Default: 1000. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4504,7 +4553,10 @@ export interface ApiKeysListQuery {
   readonly offset?: number | undefined;
   /** Maximum number of rows. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4512,7 +4564,10 @@ export interface ApiKeysListQuery {
 export interface TenantsListQuery {
   /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4522,7 +4577,10 @@ export interface CellsMovesQuery {
   readonly under_way?: boolean | undefined;
   /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4543,7 +4601,10 @@ export interface WebhooksSubscriptionDeliveriesQuery {
   readonly error_class?: DeliveryErrorClass | undefined;
   /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4561,7 +4622,10 @@ export interface WebhooksDeliveriesQuery {
   readonly error_class?: DeliveryErrorClass | undefined;
   /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4577,7 +4641,10 @@ export interface TriggersListQuery {
   readonly offset?: number | undefined;
   /** Maximum number of rows. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4589,15 +4656,18 @@ export interface EventsListQuery {
   readonly event_name?: string | undefined;
   readonly correlation_key?: string | undefined;
   readonly producer_event_id?: string | undefined;
-  /** Exclusive. */
+  /** Only events created after this time. */
   readonly created_after?: string | undefined;
-  /** Exclusive. */
+  /** Only events created before this time. */
   readonly created_before?: string | undefined;
   /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
   /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
-  /** Where to continue. From the header x-next-cursor of the previous page; instead of an offset. */
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4605,7 +4675,10 @@ export interface EventsListQuery {
 export interface ChangesListQuery {
   /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
-  /** Where to continue. Cursor of an earlier response; exclusive. Default: the oldest entry. */
+  /**
+   * Position after which the list continues. Cursor of an earlier response; exclusive. Default:
+   * the oldest entry.
+   */
   readonly cursor?: string | undefined;
   /** Maximum number of rows. Larger values are lowered to 500. Default: 100. */
   readonly limit?: number | undefined;
@@ -4615,7 +4688,10 @@ export interface ChangesListQuery {
 export interface ChangesStreamQuery {
   /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
-  /** Where to continue. Cursor of an earlier response; exclusive. Default: now. */
+  /**
+   * Position after which the list continues. Cursor of an earlier response; exclusive. Default:
+   * now.
+   */
   readonly cursor?: string | undefined;
 }
 
@@ -4625,9 +4701,9 @@ export interface InstancesFailuresQuery {
   readonly tenant_id?: string | undefined;
   readonly namespace?: string | undefined;
   readonly sequence_name?: string | undefined;
-  /** Exclusive. */
+  /** Only instances that failed after this time. */
   readonly failed_after?: string | undefined;
-  /** Exclusive. */
+  /** Only instances that failed before this time. */
   readonly failed_before?: string | undefined;
 }
 
@@ -4645,12 +4721,12 @@ export interface ActivityGetQuery {
   readonly tenant_id?: string | undefined;
   /** Default: an hour ago. At most seven days ago. */
   readonly since?: string | undefined;
-  /** In seconds. Default: 60. */
+  /** Length of an interval in seconds. Default: 60. */
   readonly step?: number | undefined;
 }
 
 /** What `releases.series` can be asked. */
 export interface ReleasesSeriesQuery {
-  /** In seconds. Default: a sixtieth of the time since the canary started. */
+  /** Length of an interval in seconds. Default: a sixtieth of the time since the canary started. */
   readonly step?: number | undefined;
 }

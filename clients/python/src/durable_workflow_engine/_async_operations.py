@@ -23,7 +23,7 @@ class AsyncHealthOperations(Resource):
     async def live(self) -> models.Health:
         """Answer 200 while the process runs.
 
-        Liveness. Open to everyone. Served at the root as well: /health/live.
+        Liveness probe. Open to everyone. Served at the root as well: /health/live.
         """
         return await self._call(
             "GET",
@@ -35,7 +35,7 @@ class AsyncHealthOperations(Resource):
     async def ready(self) -> models.Health:
         """Answer 200 while this engine owns the database and can reach it.
 
-        Readiness. Open to everyone. Served at the root as well: /health/ready.
+        Readiness probe. Open to everyone. Served at the root as well: /health/ready.
         """
         return await self._call(
             "GET",
@@ -120,7 +120,7 @@ class AsyncSequencesOperations(Resource):
             blocks: At most 5000 blocks in total, 64 levels deep.
             id: Default: generated.
             tenant_id: Required. May be blank with the header x-tenant-id; else both must be
-                equal. Not . or .., and without spaces and tabs around it.
+                equal. Must not be . or .., or begin or end with spaces or tabs.
             deprecated: Default: False.
             hold: Lookups by name without version exclude it until lifted or promoted.
                 Default: False.
@@ -193,7 +193,7 @@ class AsyncSequencesOperations(Resource):
             blocks: At most 5000 blocks in total, 64 levels deep.
             id: Default: generated.
             tenant_id: Required. May be blank with the header x-tenant-id; else both must be
-                equal. Not . or .., and without spaces and tabs around it.
+                equal. Must not be . or .., or begin or end with spaces or tabs.
             deprecated: Default: False.
             hold: Lookups by name without version exclude it until lifted or promoted.
                 Default: False.
@@ -264,8 +264,8 @@ class AsyncSequencesOperations(Resource):
                 Default: True.
             offset: Number of rows to skip. Default: 0.
             limit: Maximum number of rows. Larger values are lowered to 1000. Default: 200.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -480,7 +480,7 @@ class AsyncSequencesOperations(Resource):
             target_sequence_id: Alias of sequence_id.
             approved: Also migrates where the verdict is approval_required. Default: False.
             dry_run: Only returns the verdict: nothing is changed. Default: False.
-            limit: Instances examined by one request. Default: 200.
+            limit: Maximum number of instances examined by one request. Default: 200.
             cursor: The previous next_cursor. An empty text counts as absent.
         """
         return await self._call(
@@ -538,8 +538,8 @@ class AsyncInstancesOperations(Resource):
             version: With sequence: pins this version; no release routes it elsewhere.
                 Default: the newest version that is not deprecated, on hold, or held back by a
                 release.
-            tenant_id: Must equal the header x-tenant-id, if sent. Not . or .., and without
-                spaces and tabs around it.
+            tenant_id: Must equal the header x-tenant-id, if sent. Must not be . or .., or
+                begin or end with spaces or tabs.
             priority: Case-insensitive. Default: "normal".
             timezone: IANA time zone, such as Europe/Berlin. Default: "UTC".
             context: At most 256 KiB as JSON; deployments may set another limit.
@@ -641,22 +641,22 @@ class AsyncInstancesOperations(Resource):
             parent_instance_id: Children of this instance.
             ids: At most 1000 instances.
             waiting_for: Instances with a step that waits for it (see explain).
-            created_after: Exclusive.
-            created_before: Exclusive.
-            updated_after: Exclusive.
-            updated_before: Exclusive.
+            created_after: Only objects created after this time.
+            created_before: Only objects created before this time.
+            updated_after: Only instances changed after this time.
+            updated_before: Only instances changed before this time.
             failure: Part of the failure's message or code; case-insensitive.
             failure_code: Code of the failure.
             failure_block: block_id of the failure.
             failure_handler: Handler of the failure.
-            failure_reason: reason in /instances/failures.
+            failure_reason: Reason of the failure, as in /instances/failures.
             metadata: One parameter metadata.<key>=<value> for each equality on a top-level
                 text of the metadata; all must hold, and at most 16 are possible.
             state: Separated by commas; default: all.
             offset: Number of rows to skip. Default: 0.
             limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -730,22 +730,22 @@ class AsyncInstancesOperations(Resource):
             parent_instance_id: Children of this instance.
             ids: At most 1000 instances.
             waiting_for: Instances with a step that waits for it (see explain).
-            created_after: Exclusive.
-            created_before: Exclusive.
-            updated_after: Exclusive.
-            updated_before: Exclusive.
+            created_after: Only objects created after this time.
+            created_before: Only objects created before this time.
+            updated_after: Only instances changed after this time.
+            updated_before: Only instances changed before this time.
             failure: Part of the failure's message or code; case-insensitive.
             failure_code: Code of the failure.
             failure_block: block_id of the failure.
             failure_handler: Handler of the failure.
-            failure_reason: reason in /instances/failures.
+            failure_reason: Reason of the failure, as in /instances/failures.
             metadata: One parameter metadata.<key>=<value> for each equality on a top-level
                 text of the metadata; all must hold, and at most 16 are possible.
             state: Separated by commas; default: all.
             offset: Number of rows to skip. Default: 0.
             limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -922,12 +922,12 @@ class AsyncInstancesOperations(Resource):
         starter. Unknown parameters are refused.
 
         Args:
-            status: kept: no step has waited for it yet; taken, refused: by taken_by; applied:
-                it took effect immediately.
+            status: kept: no step has waited for it yet; taken, refused: consumed by taken_by;
+                applied: took effect immediately.
             offset: Number of rows to skip. Default: 0.
             limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -956,7 +956,7 @@ class AsyncInstancesOperations(Resource):
         Unknown parameters are refused.
 
         Args:
-            block_id: Only this block and the blocks inside it.
+            block_id: Only this block and the blocks inside.
             depth: Number of levels below the first.
         """
         return await self._call(
@@ -990,8 +990,8 @@ class AsyncInstancesOperations(Resource):
             iteration: Counters of the enclosing loops, such as 2.0.
             offset: Number of rows to skip. Default: 0.
             limit: Maximum number of rows.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
             max_bytes: Maximum size of the response, which has at least one row.
         """
         return self._pages(
@@ -1026,8 +1026,8 @@ class AsyncInstancesOperations(Resource):
         Args:
             offset: Number of rows to skip. Default: 0.
             limit: Maximum number of rows.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
             state: Separated by commas; default: all.
         """
         return self._pages(
@@ -1057,8 +1057,8 @@ class AsyncInstancesOperations(Resource):
 
         Args:
             limit: Maximum number of rows. Larger values are lowered to 1000. Default: 200.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -1090,8 +1090,8 @@ class AsyncInstancesOperations(Resource):
 
         Args:
             iteration: Counters of the enclosing loops, such as 2.0.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
             max_bytes: Maximum size of the response, which has at least one row.
             offset: Number of rows to skip. Default: 0.
             limit: Maximum number of rows. Larger values are lowered to 1000. Default: 200.
@@ -1136,13 +1136,13 @@ class AsyncInstancesOperations(Resource):
             iteration: Counters of the enclosing loops, such as 2.0.
             iteration_from: With block_id: iteration of its outermost loop, from 0; a range
                 has at most 1000.
-            iteration_to: Inclusive; default: iteration_from.
+            iteration_to: Last iteration of the range; default: iteration_from.
             state: Separated by commas; default: all.
             order: Sort order. Default: "oldest".
             include_payloads: False: omits params, overlay and output. Default: True.
             limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -1265,8 +1265,8 @@ class AsyncInstancesOperations(Resource):
         Args:
             offset: Number of rows to skip. Default: 0.
             limit: Maximum number of rows.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
             max_bytes: Maximum size of the response, which has at least one row.
         """
         return self._pages(
@@ -1399,7 +1399,7 @@ class AsyncInstancesOperations(Resource):
         For the root key and for keys with the capability operator.
 
         Args:
-            checkpoint_data: At most 256 KiB as JSON.
+            checkpoint_data: Value of the checkpoint, at most 256 KiB as JSON.
         """
         return await self._call(
             "POST",
@@ -1474,8 +1474,8 @@ class AsyncInstancesOperations(Resource):
         Args:
             tenant_id: The header x-tenant-id overrides it.
             limit: Maximum number of rows. Larger values are lowered to 1000. Default: 1000.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -1505,8 +1505,8 @@ class AsyncInstancesOperations(Resource):
 
         Args:
             tenant_id: The header x-tenant-id overrides it.
-            failed_after: Exclusive.
-            failed_before: Exclusive.
+            failed_after: Only instances that failed after this time.
+            failed_before: Only instances that failed before this time.
         """
         return await self._call(
             "GET",
@@ -1549,8 +1549,8 @@ class AsyncApprovalsOperations(Resource):
             sequence: Alias of sequence_name.
             offset: Number of rows to skip. Default: 0.
             limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -1586,7 +1586,7 @@ class AsyncApprovalsOperations(Resource):
 
         Args:
             value: One of the values in choices.
-            comment: Allowed only with allow_comment. An empty text counts as absent.
+            comment: Comment, allowed only with allow_comment. An empty text counts as absent.
             answer_id: A repetition with the same id returns the first answer. An empty text
                 counts as absent.
         """
@@ -1618,7 +1618,7 @@ class AsyncApprovalsOperations(Resource):
         Args:
             expires_in_seconds: Default: 604800.
             value: Restricts the link to this value. One of the values in choices.
-            recipient: Recorded as answered_by.
+            recipient: Name of the recipient, recorded as answered_by.
         """
         return await self._call(
             "POST",
@@ -1650,13 +1650,13 @@ class AsyncApprovalsOperations(Resource):
         value: str | None = None,
         comment: str | None = None,
     ) -> str:
-        """Answer once by link.
+        """Answer an approval once, by a link.
 
         Open to everyone.
 
         Args:
             value: One of the values in choices.
-            comment: Allowed only with allow_comment. An empty text counts as absent.
+            comment: Comment, allowed only with allow_comment. An empty text counts as absent.
         """
         return await self._call(
             "POST",
@@ -1691,8 +1691,8 @@ class AsyncBulkJobsOperations(Resource):
             state: Separated by commas; default: all.
             offset: Number of rows to skip. Default: 0.
             limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -1827,16 +1827,17 @@ class AsyncCredentialsOperations(Resource):
 
         Args:
             value: The secret: a text of at most 262144 bytes. If it is a JSON object,
-                templates can use {{secrets.id.member}}. Never returned. Not [REDACTED].
-            tenant_id: Must equal the header x-tenant-id, if sent. Not . or .., and without
-                spaces and tabs around it.
+                templates can use {{secrets.id.member}}. Never returned. Must not be
+                [REDACTED].
+            tenant_id: Must equal the header x-tenant-id, if sent. Must not be . or .., or
+                begin or end with spaces or tabs.
             id: Default: the name. Used in templates as {{secrets.id}}. Letters, digits, dots,
-                _ and -. Not . or ..
+                _ and -. Must not be . or ..
             name: Default: the id.
-            kind: A label for people. Default: "api_key".
-            expires_at: From then on steps cannot use it.
-            refresh_url: With oauth2 only: stored for clients that renew it. A public address.
-            refresh_token: Sealed like the value. Not [REDACTED].
+            kind: Kind, a label for people. Default: "api_key".
+            expires_at: Time from which steps cannot use the credential.
+            refresh_url: Public address, for clients that renew the secret; with oauth2 only.
+            refresh_token: Refresh token, sealed like the value. Must not be [REDACTED].
         """
         return await self._call(
             "POST",
@@ -1873,8 +1874,8 @@ class AsyncCredentialsOperations(Resource):
             tenant_id: The header x-tenant-id overrides it.
             offset: Number of rows to skip. Default: 0.
             limit: Maximum number of rows.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -1921,11 +1922,12 @@ class AsyncCredentialsOperations(Resource):
 
         Args:
             value: The secret: a text of at most 262144 bytes. If it is a JSON object,
-                templates can use {{secrets.id.member}}. Never returned. Not [REDACTED].
-            expires_at: From then on steps cannot use it.
-            refresh_url: With oauth2 only: stored for clients that renew it. A public address.
-            refresh_token: Sealed like the value. Not [REDACTED].
-            enabled: False: steps cannot use it.
+                templates can use {{secrets.id.member}}. Never returned. Must not be
+                [REDACTED].
+            expires_at: Time from which steps cannot use the credential.
+            refresh_url: Public address, for clients that renew the secret; with oauth2 only.
+            refresh_token: Refresh token, sealed like the value. Must not be [REDACTED].
+            enabled: False: steps cannot use the credential.
         """
         return await self._call(
             "PATCH",
@@ -1976,9 +1978,10 @@ class AsyncWorkersOperations(Resource):
         operator or worker.
 
         Args:
-            limit: 0 returns none. Larger values are lowered to 1000. Default: 1.
-            wait_ms: Maximum wait in ms for a task if there is none. Larger values are lowered
-                to 60000. Default: 0.
+            limit: Maximum number of tasks; 0 claims none. Larger values are lowered to 1000.
+                Default: 1.
+            wait_ms: Maximum wait in ms if there is no task. Larger values are lowered to
+                60000. Default: 0.
         """
         return await self._call(
             "POST",
@@ -2009,9 +2012,10 @@ class AsyncWorkersOperations(Resource):
         For the root key and for keys with the capability operator or worker.
 
         Args:
-            limit: 0 returns none. Larger values are lowered to 1000. Default: 1.
-            wait_ms: Maximum wait in ms for a task if there is none. Larger values are lowered
-                to 60000. Default: 0.
+            limit: Maximum number of tasks; 0 claims none. Larger values are lowered to 1000.
+                Default: 1.
+            wait_ms: Maximum wait in ms if there is no task. Larger values are lowered to
+                60000. Default: 0.
         """
         return await self._call(
             "POST",
@@ -2044,7 +2048,7 @@ class AsyncWorkersOperations(Resource):
         root key and for keys with the capability operator or worker.
 
         Args:
-            results: Each is checked separately, in this order.
+            results: Results, each checked separately, in this order.
             poll: At most 100 pairs of a handler and a queue.
             end_polls: For a worker that stops: answers its waiting polls at once. Default:
                 False.
@@ -2086,12 +2090,12 @@ class AsyncWorkersOperations(Resource):
         Args:
             tenant_id: The header x-tenant-id overrides it.
             state: Separated by commas; default: all.
-            created_after: Exclusive.
-            created_before: Exclusive.
+            created_after: Only objects created after this time.
+            created_before: Only objects created before this time.
             offset: Number of rows to skip. Default: 0.
             limit: Maximum number of rows. Larger values are lowered to 1000. Default: 50.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -2217,7 +2221,7 @@ class AsyncWorkersOperations(Resource):
         Args:
             worker_id: Must equal the claim's worker_id.
             claim_epoch: Must equal the claim's epoch; required by some deployments.
-            checkpoint_seq: As in the last response.
+            checkpoint_seq: Value of the last response.
             release: Releases the claim: the task can be claimed again immediately. Default:
                 False.
         """
@@ -2276,7 +2280,7 @@ class AsyncWorkersOperations(Resource):
         Args:
             tenant_id: The header x-tenant-id overrides it.
             alive_within_secs: Workers seen within this time count as alive. Default: 60.
-            include_stale: Also lists the others. Default: False.
+            include_stale: Also lists workers that are not alive. Default: False.
         """
         return await self._call(
             "GET",
@@ -2319,7 +2323,7 @@ class AsyncCronOperations(Resource):
             cron_expr: Seven fields: second minute hour day month day_of_week year. Also
                 accepted: six (without year) or five (without second and year), ?, and
                 @hourly, @daily, @weekly, @monthly, @yearly.
-            tenant_id: Not . or .., and without spaces and tabs around it.
+            tenant_id: Must not be . or .., or begin or end with spaces or tabs.
             sequence_id: Id of a version, from which a release may route to another one.
                 Exactly one of sequence_id and sequence is required.
             sequence: Name of a sequence in the namespace, instead of sequence_id.
@@ -2327,7 +2331,7 @@ class AsyncCronOperations(Resource):
                 Default: the newest version that is not deprecated, on hold, or held back by a
                 release.
             timezone: IANA time zone, such as Europe/Berlin. Default: "UTC".
-            metadata: Copied to its instances.
+            metadata: Metadata of the created instances.
             context: Initial context; data must conform to the input_schema.
             timeout: Maximum duration in ms from the first step, without pauses; then it
                 fails.
@@ -2375,7 +2379,7 @@ class AsyncCronOperations(Resource):
                 @hourly, @daily, @weekly, @monthly, @yearly.
             timezone: IANA time zone, such as Europe/Berlin. Default: "UTC".
             count: Default: 5.
-            from_: Fires after this time; default: now.
+            from_: Time after which fires are listed; default: now.
         """
         return await self._call(
             "POST",
@@ -2406,11 +2410,11 @@ class AsyncCronOperations(Resource):
 
         Args:
             tenant_id: The header x-tenant-id overrides it.
-            order: next_fire: enabled ones by next fire. Default: created.
+            order: next_fire: only enabled, by next fire. Default: created.
             offset: Number of rows to skip. Default: 0.
             limit: Maximum number of rows.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -2464,7 +2468,7 @@ class AsyncCronOperations(Resource):
                 accepted: six (without year) or five (without second and year), ?, and
                 @hourly, @daily, @weekly, @monthly, @yearly.
             timezone: IANA time zone, such as Europe/Berlin.
-            metadata: Copied to its instances.
+            metadata: Metadata of the created instances.
             context: Initial context; data must conform to the input_schema.
             timeout: Maximum duration in ms from the first step, without pauses; then it
                 fails.
@@ -2593,8 +2597,8 @@ class AsyncReleasesOperations(Resource):
             tenant_id: The header x-tenant-id overrides it.
             state: Separated by commas; default: all.
             limit: Maximum number of rows. At least 1 and at most 1000. Default: 100.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -2689,7 +2693,7 @@ class AsyncReleasesOperations(Resource):
     async def canary(self, id: str, *, percent: int) -> models.Release:
         """Route a percentage of the baseline's new instances to the candidate.
 
-        Only for ready or paused ones. Answered once the whole server routes so. For the root
+        For a ready or paused release. Answered once the whole server routes so. For the root
         key and for keys with the capability operator or publisher.
 
         Args:
@@ -2768,7 +2772,8 @@ class AsyncReleasesOperations(Resource):
         Unknown parameters are refused.
 
         Args:
-            step: In seconds. Default: a sixtieth of the time since the canary started.
+            step: Length of an interval in seconds. Default: a sixtieth of the time since the
+                canary started.
         """
         return await self._call(
             "GET",
@@ -3150,8 +3155,8 @@ class AsyncMigrationsOperations(Resource):
             target_sequence_id: Alias of sequence_id.
             transforms: Default: [].
             approved: Also migrates where the verdict is approval_required. Default: False.
-            rollback_retention_seconds: At least 60 and at most 2,592,000; default: 86,400.
-                Default: 86400.
+            rollback_retention_seconds: Time for a rollback in seconds: 60 to 2,592,000;
+                default: 86,400. Default: 86400.
             dry_run: Only returns the verdict: nothing is changed. Default: False.
         """
         return await self._call(
@@ -3190,8 +3195,8 @@ class AsyncMigrationsOperations(Resource):
         Args:
             to_version: Version of to_sequence_id, else 404.
             transforms: Default: [].
-            rollback_retention_seconds: At least 60 and at most 2,592,000; default: 86,400.
-                Default: 86400.
+            rollback_retention_seconds: Time for a rollback in seconds: 60 to 2,592,000;
+                default: 86,400. Default: 86400.
             capture_checkpoint: First saves a checkpoint of the live state. Without any
                 checkpoint: 409. First saves a checkpoint of the live state. Default: False.
         """
@@ -3579,7 +3584,7 @@ class AsyncApiKeysOperations(Resource):
         For the root key only.
 
         Args:
-            tenant_id: Not . or .., and without spaces and tabs around it.
+            tenant_id: Must not be . or .., or begin or end with spaces or tabs.
             name: Default: "".
         """
         return await self._call(
@@ -3610,8 +3615,8 @@ class AsyncApiKeysOperations(Resource):
             tenant_id: The header x-tenant-id overrides it.
             offset: Number of rows to skip. Default: 0.
             limit: Maximum number of rows.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -3654,8 +3659,8 @@ class AsyncTenantsOperations(Resource):
 
         Args:
             limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -3769,8 +3774,8 @@ class AsyncCellsOperations(Resource):
         Args:
             under_way: Only unfinished moves. Default: False.
             limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -3803,10 +3808,11 @@ class AsyncWebhooksOperations(Resource):
         Args:
             url: http or https, without credentials; a public address unless the deployment
                 allows others.
-            tenant_id: Must equal the header x-tenant-id, if sent. Not . or .., and without
-                spaces and tabs around it.
+            tenant_id: Must equal the header x-tenant-id, if sent. Must not be . or .., or
+                begin or end with spaces or tabs.
             events: Default: all events.
-            secret: Default: generated. Key of the webhooks' signatures. Not [REDACTED].
+            secret: Default: generated. Key of the webhooks' signatures. Must not be
+                [REDACTED].
         """
         return await self._call(
             "POST",
@@ -3878,7 +3884,7 @@ class AsyncWebhooksOperations(Resource):
             if_unchanged_since: The updated_at that was read: 409 if it has changed.
             url: http or https, without credentials; a public address unless the deployment
                 allows others.
-            secret: Key of the webhooks' signatures. Not [REDACTED].
+            secret: Key of the webhooks' signatures. Must not be [REDACTED].
         """
         return await self._call(
             "PATCH",
@@ -3922,8 +3928,8 @@ class AsyncWebhooksOperations(Resource):
 
         Args:
             limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -4008,8 +4014,8 @@ class AsyncWebhooksOperations(Resource):
 
         Args:
             limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -4061,15 +4067,15 @@ class AsyncTriggersOperations(Resource):
 
         Args:
             slug: Part of the address, unique on the server: letters, digits, dots, _, ~ and
-                -. Not . or ..
-            sequence_name: Resolved at each fire.
-            tenant_id: Must equal the header x-tenant-id, if sent. Not . or .., and without
-                spaces and tabs around it.
+                -. Must not be . or ..
+            sequence_name: Name of the sequence, resolved at each fire.
+            tenant_id: Must equal the header x-tenant-id, if sent. Must not be . or .., or
+                begin or end with spaces or tabs.
             version: Pins this version. Default: as for an instance created by name.
             namespace: Default: "default".
             trigger_type: webhook: a signed request to /webhooks/{slug}. event: every event
                 with a given name. Default: "webhook".
-            secret: Authenticates callers. Never returned. Not [REDACTED].
+            secret: Authenticates callers. Never returned. Must not be [REDACTED].
             config: For event triggers: event_name, and optionally correlation_key to filter
                 events.
             enabled: Default: True.
@@ -4113,8 +4119,8 @@ class AsyncTriggersOperations(Resource):
                 with a given name.
             offset: Number of rows to skip. Default: 0.
             limit: Maximum number of rows.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -4161,7 +4167,7 @@ class AsyncTriggersOperations(Resource):
 
         Args:
             if_unchanged_since: The updated_at that was read: 409 if it has changed.
-            secret: Authenticates callers. Never returned. Not [REDACTED].
+            secret: Authenticates callers. Never returned. Must not be [REDACTED].
             config: For event triggers: event_name, and optionally correlation_key to filter
                 events.
         """
@@ -4236,8 +4242,8 @@ class AsyncEventsOperations(Resource):
 
         Args:
             producer_event_id: Producer's id: a repeated id is a duplicate.
-            tenant_id: Must equal the header x-tenant-id, if sent. Not . or .., and without
-                spaces and tabs around it.
+            tenant_id: Must equal the header x-tenant-id, if sent. Must not be . or .., or
+                begin or end with spaces or tabs.
             correlation_key: Matches steps that wait for the name and this key.
             payload: Becomes the output of the steps.
             ttl_seconds: Seconds for which a later wait can match the event. Default: 86400.
@@ -4297,12 +4303,12 @@ class AsyncEventsOperations(Resource):
 
         Args:
             tenant_id: The header x-tenant-id overrides it.
-            created_after: Exclusive.
-            created_before: Exclusive.
+            created_after: Only events created after this time.
+            created_before: Only events created before this time.
             offset: Number of rows to skip. Default: 0.
             limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
-            cursor: Where to continue. From the header x-next-cursor of the previous page;
-                instead of an offset.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
         """
         return self._pages(
             "GET",
@@ -4353,8 +4359,8 @@ class AsyncChangesOperations(Resource):
 
         Args:
             tenant_id: The header x-tenant-id overrides it.
-            cursor: Where to continue. Cursor of an earlier response; exclusive. Default: the
-                oldest entry.
+            cursor: Position after which the list continues. Cursor of an earlier response;
+                exclusive. Default: the oldest entry.
             limit: Maximum number of rows. Larger values are lowered to 500. Default: 100.
         """
         return self._pages(
@@ -4419,7 +4425,7 @@ class AsyncActivityOperations(Resource):
         Args:
             tenant_id: The header x-tenant-id overrides it.
             since: Default: an hour ago. At most seven days ago.
-            step: In seconds. Default: 60.
+            step: Length of an interval in seconds. Default: 60.
         """
         return await self._call(
             "GET",

@@ -631,7 +631,7 @@ class AbSplitBlock(Model):
     type: Literal["ab_split", "a_b_split"] = "ab_split"
     """Kind of the block; both names mean the same."""
     id: str
-    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    """Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
     constructor, prototype, . or ..
     """
     when: str | None = None
@@ -639,7 +639,7 @@ class AbSplitBlock(Model):
     timeout: int | None = None
     """Time limit in ms; then the block is cancelled, and fails."""
     variants: list[SplitVariant]
-    """To choose from."""
+    """Variants, one of which is chosen."""
 
 
 class AcceptHandoff(Model):
@@ -676,7 +676,7 @@ class AnswerApproval(Model):
     value: str
     """One of the values in choices."""
     comment: str | None = None
-    """Allowed only with allow_comment. An empty text counts as absent."""
+    """Comment, allowed only with allow_comment. An empty text counts as absent."""
     answer_id: str | None = None
     """A repetition with the same id returns the first answer. An empty text counts as absent."""
 
@@ -685,12 +685,12 @@ class AnswerByLink(Model):
     value: str | None = None
     """One of the values in choices."""
     comment: str | None = None
-    """Allowed only with allow_comment. An empty text counts as absent."""
+    """Comment, allowed only with allow_comment. An empty text counts as absent."""
 
 
 class ApiKey(Model):
     id: str
-    """ak_ and 32 hexadecimal digits."""
+    """Id of a key: ak_ and 32 hexadecimal digits."""
     tenant_id: str
     name: str
     capabilities: list[Capability]
@@ -725,7 +725,7 @@ class Approval(Model):
     path: str
     """Path from the outermost block, such as orders[2]/charge."""
     prompt: str
-    """The question."""
+    """Question to the person."""
     choices: list[GateChoice]
     store_as: str
     """Key of context.data that receives the value."""
@@ -734,7 +734,7 @@ class Approval(Model):
     allow_comment: bool
     waiting_since: datetime
     deadline: datetime | None
-    """Null: no deadline."""
+    """Time of the time-out; null: never."""
     metadata: dict[str, Any]
     """Metadata of the instance."""
 
@@ -763,7 +763,7 @@ class ApprovalLink(Model):
 class ApprovalPage(Model):
     items: list[Approval]
     total: int
-    """Number on all pages, counted up to 10000."""
+    """Number of approvals, counted up to 10000."""
 
 
 class AttachCapsule(Model):
@@ -822,13 +822,13 @@ class BatchActionFilter(Model):
     waiting_for: BatchActionFilterWaitingFor | None = None
     """Instances with a step that waits for it (see explain)."""
     created_after: datetime | None = None
-    """Exclusive."""
+    """Only objects created after this time."""
     created_before: datetime | None = None
-    """Exclusive."""
+    """Only objects created before this time."""
     updated_after: datetime | None = None
-    """Exclusive."""
+    """Only instances changed after this time."""
     updated_before: datetime | None = None
-    """Exclusive."""
+    """Only instances changed before this time."""
     failure: str | None = None
     """Part of the failure's message or code; case-insensitive."""
     failure_code: str | None = None
@@ -838,7 +838,7 @@ class BatchActionFilter(Model):
     failure_handler: str | None = None
     """Handler of the failure."""
     failure_reason: str | None = None
-    """reason in /instances/failures."""
+    """Reason of the failure, as in /instances/failures."""
     metadata: dict[str, str] | None = None
     states: list[InstanceState] | None = None
 
@@ -857,9 +857,9 @@ class BatchActionResult(Model):
 
 class BatchCreated(Model):
     count: int
-    """Accepted items."""
+    """Number of accepted items."""
     created: int
-    """New instances."""
+    """Number of new instances."""
 
 
 class BlockOutput(Model):
@@ -892,16 +892,16 @@ class BulkJob(Model):
     tenant_id: str
     operation: BulkJobOperation
     request: dict[str, Any]
-    """The request body."""
+    """Body of the request."""
     state: BulkJobState
     matched: int
-    """Matches found so far: updated, skipped and failed."""
+    """Number of matches so far: applied, skipped and failed."""
     applied: int
-    """Changed instances; with dry_run, those that would be changed."""
+    """Number of instances changed or, with dry_run, to be changed."""
     skipped: int
-    """Matches that needed no change or were deleted."""
+    """Number of matches that needed no change or were deleted."""
     failed: int
-    """Matches whose change was refused."""
+    """Number of matches whose change was refused."""
     repeats_effects: int
     """With dry_run: retried instances that would repeat external effects; else 0."""
     error: str | None
@@ -931,7 +931,7 @@ class BulkState(Model):
 
 class BulkUpdated(Model):
     count: int
-    """Changed instances; with dry_run, those that would be changed."""
+    """Number of instances changed or, with dry_run, to be changed."""
     updated: int
     """Alias of count for older clients; 0 with dry_run."""
     dry_run: Literal[True] | None = None
@@ -945,7 +945,7 @@ class CancelHook(Model):
     type: Literal["step"]
     """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    """Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
     constructor, prototype, . or ..
     """
     when: str | None = None
@@ -985,7 +985,7 @@ class CancellationScopeBlock(Model):
     type: Literal["cancellation_scope"] = "cancellation_scope"
     """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    """Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
     constructor, prototype, . or ..
     """
     when: str | None = None
@@ -997,11 +997,12 @@ class CancellationScopeBlock(Model):
 
 
 class Cancelling(Model):
-    """Finishes protected work."""
+    """Protected work of a cancelled instance."""
 
     since: datetime
     reason: CancellingReason
     waiting_for: list[str]
+    """Ids of running blocks, at most 20."""
 
 
 class Capsule(Model):
@@ -1065,19 +1066,19 @@ class Cell(Model):
     """Also the name of its Postgres schema."""
     state: CellState
     database_url: str
-    """Without password."""
+    """Address of the database, without password."""
     addresses: list[str]
-    """Address of its engines for proxies."""
+    """Addresses of its engines, for proxies."""
     engines: list[CellEngine]
     tenants: int
-    """Tenants that it owns."""
+    """Number of tenants of the cell."""
     moves_under_way: int
-    """Tenants moving from or to it."""
+    """Number of tenants that move from or to the cell."""
     created_at: datetime
 
 
 class CellEngine(Model):
-    """As last reported by the engine."""
+    """An engine of a cell, as it last reported."""
 
     address: str
     role: CellEngineRole
@@ -1086,12 +1087,12 @@ class CellEngine(Model):
     """Delay in ms of uncommitted writes; null: no writes."""
     seen_at: datetime
     is_silent: bool
-    """Not reported for 15 seconds: considered down."""
+    """True: no report for 15 seconds; considered down."""
 
 
 class Cells(Model):
     cluster: bool
-    """Without a directory there are no cells to list."""
+    """False: without a directory there are no cells."""
     own: str
     """The cell of the answering engine."""
     cells: list[Cell]
@@ -1100,7 +1101,7 @@ class Cells(Model):
 class ChangeRefusal(Model):
     instance_id: str
     error: str
-    """As in the response to a change of this instance alone."""
+    """Error, as in the response to a change of only this instance."""
 
 
 class ChangedCall(Model):
@@ -1140,7 +1141,7 @@ class CheckpointBoundary(Model):
 class CheckpointBoundaryDetail(Model):
     boundary: CheckpointBoundary
     checkpoint_data: Any
-    """Not redacted, unlike the diff."""
+    """Value of the checkpoint; not redacted, unlike the diff."""
     previous_checkpoint_id: str | None
     redacted_state_diff: list[CheckpointBoundaryDetailRedactedStateDiff]
 
@@ -1209,7 +1210,7 @@ class ContinuityExecution(Model):
     current_instance_id: str
     owner_runtime_id: str
     epoch: int
-    """Raised by changes of owner or version."""
+    """Ownership epoch, raised by changes of owner or version."""
     state: ContinuityExecutionState
     updated_at: datetime
 
@@ -1232,28 +1233,28 @@ class CreateBatch(Model):
 
 class CreateCredential(Model):
     tenant_id: str | None = None
-    """Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs
-    around it.
+    """Must equal the header x-tenant-id, if sent. Must not be . or .., or begin or end with
+    spaces or tabs.
     """
     id: str | None = None
     """Default: the name. Used in templates as {{secrets.id}}. Letters, digits, dots, _ and -.
-    Not . or ..
+    Must not be . or ..
     """
     name: str | None = None
     """Default: the id."""
     value: str
     """The secret: a text of at most 262144 bytes. If it is a JSON object, templates can use
-    {{secrets.id.member}}. Never returned. Not [REDACTED].
+    {{secrets.id.member}}. Never returned. Must not be [REDACTED].
     """
     kind: CredentialKind | None = None
-    """A label for people. Default: "api_key"."""
+    """Kind, a label for people. Default: "api_key"."""
     description: str | None = None
     expires_at: datetime | None = None
-    """From then on steps cannot use it."""
+    """Time from which steps cannot use the credential."""
     refresh_url: str | None = None
-    """With oauth2 only: stored for clients that renew it. A public address."""
+    """Public address, for clients that renew the secret; with oauth2 only."""
     refresh_token: str | None = None
-    """Sealed like the value. Not [REDACTED]."""
+    """Refresh token, sealed like the value. Must not be [REDACTED]."""
 
 
 class CreateExecution(Model):
@@ -1263,7 +1264,7 @@ class CreateExecution(Model):
 
 
 class CreateHandoff(Model):
-    """Must equal the preview."""
+    """Must equal the previewed terms."""
 
     tenant_id: str | None = None
     requirements: Requirements | None = None
@@ -1296,8 +1297,8 @@ class CreateInstance(Model):
     version that is not deprecated, on hold, or held back by a release.
     """
     tenant_id: str
-    """Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs
-    around it.
+    """Must equal the header x-tenant-id, if sent. Must not be . or .., or begin or end with
+    spaces or tabs.
     """
     namespace: str
     priority: Priority | None = None
@@ -1353,7 +1354,7 @@ class CreateSchedule(Model):
     """
 
     tenant_id: str
-    """Not . or .., and without spaces and tabs around it."""
+    """Must not be . or .., or begin or end with spaces or tabs."""
     namespace: str
     sequence_id: str | None = None
     """Id of a version, from which a release may route to another one. Exactly one of sequence_id
@@ -1373,7 +1374,7 @@ class CreateSchedule(Model):
     timezone: str | None = None
     """IANA time zone, such as Europe/Berlin. Default: "UTC"."""
     metadata: dict[str, Any] | None = None
-    """Copied to its instances."""
+    """Metadata of the created instances."""
     context: CreateInstanceContext | None = None
     """Initial context; data must conform to the input_schema."""
     timeout: int | None = None
@@ -1392,8 +1393,8 @@ class CreateSequence(Model):
     id: str | None = None
     """Default: generated."""
     tenant_id: str
-    """Required. May be blank with the header x-tenant-id; else both must be equal. Not . or ..,
-    and without spaces and tabs around it.
+    """Required. May be blank with the header x-tenant-id; else both must be equal. Must not be .
+    or .., or begin or end with spaces or tabs.
     """
     namespace: str
     name: str
@@ -1430,26 +1431,28 @@ class CreateSequence(Model):
 
 class CreateSubscription(Model):
     tenant_id: str | None = None
-    """Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs
-    around it.
+    """Must equal the header x-tenant-id, if sent. Must not be . or .., or begin or end with
+    spaces or tabs.
     """
     url: str
     """http or https, without credentials; a public address unless the deployment allows others."""
     events: list[WebhookEvent] | None = None
     """Default: all events."""
     secret: str | None = None
-    """Default: generated. Key of the webhooks' signatures. Not [REDACTED]."""
+    """Default: generated. Key of the webhooks' signatures. Must not be [REDACTED]."""
 
 
 class CreateTrigger(Model):
     slug: str
-    """Part of the address, unique on the server: letters, digits, dots, _, ~ and -. Not . or .."""
+    """Part of the address, unique on the server: letters, digits, dots, _, ~ and -. Must not be
+    . or ..
+    """
     tenant_id: str
-    """Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs
-    around it.
+    """Must equal the header x-tenant-id, if sent. Must not be . or .., or begin or end with
+    spaces or tabs.
     """
     sequence_name: str
-    """Resolved at each fire."""
+    """Name of the sequence, resolved at each fire."""
     version: int | None = None
     """Pins this version. Default: as for an instance created by name."""
     namespace: str | None = None
@@ -1459,7 +1462,7 @@ class CreateTrigger(Model):
     Default: "webhook".
     """
     secret: str | None = None
-    """Authenticates callers. Never returned. Not [REDACTED]."""
+    """Authenticates callers. Never returned. Must not be [REDACTED]."""
     config: dict[str, Any] | None = None
     """For event triggers: event_name, and optionally correlation_key to filter events."""
     enabled: bool | None = None
@@ -1513,12 +1516,12 @@ class CronScheduleContext(Model):
 
 
 class DefinitionRefused(Model):
-    """Has lists only when the definition was validated or stored with strict; empty lists are
+    """Has the lists only if the definition was validated, or stored with strict; empty lists are
     absent.
     """
 
     error: str
-    """Has the first ten findings with suggestions."""
+    """Message with the first ten findings and suggestions."""
     errors: list[DefinitionWarning] | None = None
     """At most 100; the last counts the rest."""
     warnings: list[DefinitionWarning] | None = None
@@ -1532,16 +1535,16 @@ class DefinitionWarning(Model):
     """Such as blocks[2].branches[0][1].retry.initialBackoff."""
     message: str
     suggestion: str | None = None
-    """The probable intention."""
+    """Name or value that was probably meant."""
 
 
 class Delay(Model):
     """Waits before the first attempt."""
 
     duration: int | None = None
-    """Duration in ms."""
+    """Duration of the delay in ms."""
     fire_at_local: str | None = None
-    """Instead of duration: YYYY-MM-DDTHH:MM:SS."""
+    """Local end YYYY-MM-DDTHH:MM:SS; instead of duration."""
     timezone: str | None = None
     """Time zone of fire_at_local; default: the instance's. IANA time zone, such as
     Europe/Berlin.
@@ -1561,7 +1564,7 @@ class DeliveryAttempt(Model):
     event_type: WebhookEvent
     instance_id: str | None = None
     attempt_number: int
-    """Counts from 1."""
+    """Number of the attempt, from 1."""
     attempted_at: datetime
     duration_ms: int
     success: bool
@@ -1661,13 +1664,13 @@ class EventDetails(Model):
     producer_event_id: str
     correlation_key: str | None
     payload: Any
-    """Probable secrets are redacted."""
+    """Payload, in which probable secrets are redacted."""
     status: EventDetailsStatus
     matched: int
     """Number of matched steps."""
     created_at: datetime
     expires_at: datetime
-    """Until then a later wait can match it."""
+    """Time until which a later wait can match the event."""
     consumed_at: datetime | None
     taken_by: list[EventTaker]
     """The first consumers that still exist."""
@@ -1691,7 +1694,7 @@ class EventReceipt(Model):
 
 class EventReceipts(Model):
     outcomes: list[EventReceipt]
-    """In the order of the events."""
+    """Results in the order of the events."""
 
 
 class EventTaker(Model):
@@ -1706,7 +1709,7 @@ class ExchangeTasks(Model):
     worker_id: str
     version: str | None = None
     results: list[TaskResult] | None = None
-    """Each is checked separately, in this order."""
+    """Results, each checked separately, in this order."""
     poll: ExchangeTasksPoll | None = None
     """At most 100 pairs of a handler and a queue."""
     end_polls: bool | None = None
@@ -1717,11 +1720,11 @@ class ExchangeTasksPoll(Model):
     """At most 100 pairs of a handler and a queue."""
 
     handlers: list[str]
-    """Tasks of any of them, by priority of their instances, then age."""
+    """Claims tasks of these handlers by priority, then age."""
     queues: list[str] | None = None
     """Restricts the poll to these queues. Default: all tasks."""
     limit: int | None = None
-    """0 returns none. Larger values are lowered to 1000. Default: 1."""
+    """Maximum number of tasks; 0 claims none. Larger values are lowered to 1000. Default: 1."""
     wait_ms: int | None = None
     """Maximum wait in ms for a task. A refused result ends it. Larger values are lowered to
     60000. Default: 0.
@@ -1801,14 +1804,14 @@ class FailureGroup(Model):
     block_id: str | None
     handler: str | None
     code: str
-    """As in the failure of an instance."""
+    """Code of the failure."""
     reason: str
     """The message, with # for numbers and ids, and "…" for quoted text."""
     count: int
     first_at: datetime
     last_at: datetime
     example_instance_id: str
-    """Newest failure."""
+    """Instance with the newest failure."""
     example_message: str
 
 
@@ -1827,7 +1830,7 @@ class FailureHook(Model):
     type: Literal["step"]
     """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    """Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
     constructor, prototype, . or ..
     """
     when: str | None = None
@@ -1866,9 +1869,9 @@ class FindingOfMany(Model):
 
     code: str
     count: int
-    """Affected instances."""
+    """Number of affected instances."""
     summary: str
-    """Summary for the first one."""
+    """Summary for the first affected instance."""
     remedy: str
     example_ids: list[str]
 
@@ -1879,7 +1882,7 @@ class ForEachBlock(Model):
     type: Literal["for_each"] = "for_each"
     """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    """Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
     constructor, prototype, . or ..
     """
     when: str | None = None
@@ -1889,19 +1892,19 @@ class ForEachBlock(Model):
     collection: str
     """An array: path in context.data, or template. May be missing."""
     item_var: str | None = None
-    """Key of context.data with the item, in the body. Not __proto__, constructor or prototype.
-    Default: "item".
+    """Key of context.data with the item, in the body. Must not be __proto__, constructor or
+    prototype. Default: "item".
     """
     body: list[Block]
     """Blocks that run for each item."""
     index_var: str | None = None
-    """Key of context.data with the index of the item, from 0. Not __proto__, constructor or
-    prototype.
+    """Key of context.data with the index of the item, from 0. Must not be __proto__, constructor
+    or prototype.
     """
     concurrency: int | None = None
     """Number of items that run concurrently. Default: 1."""
     max_iterations: int | None = None
-    """A longer collection fails the block before any item. Default: 1000."""
+    """Maximum number of items; more fail the block at once. Default: 1000."""
 
 
 class ForkInstance(Model):
@@ -1932,9 +1935,9 @@ class Gate(Model):
 
 class GateChoice(Model):
     label: str
-    """Label."""
+    """Text of the choice, for people."""
     value: str
-    """Value of the answer."""
+    """Value of the answer, if a person selects this choice."""
 
 
 class GateJudgement(Model):
@@ -2015,7 +2018,7 @@ class HandoffPreviewFinding(Model):
     status: HandoffPreviewFindingStatus
     summary: str
     remedy: str | None = None
-    """How to resolve findings about the execution itself."""
+    """How to resolve a finding about the execution."""
 
 
 class Health(Model):
@@ -2034,7 +2037,7 @@ class HeartbeatTask(Model):
     claim_epoch: int | None = None
     """Must equal the claim's epoch; required by some deployments."""
     checkpoint_seq: int | None = None
-    """As in the last response."""
+    """Value of the last response."""
     checkpoint: dict[str, Any] | None = None
     release: bool | None = None
     """Releases the claim: the task can be claimed again immediately. Default: False."""
@@ -2048,7 +2051,7 @@ class HeartbeatTaskResult(Model):
     claim_epoch: int | None = None
     """Must equal the claim's epoch; required by some deployments."""
     checkpoint_seq: int | None = None
-    """As in the last response."""
+    """Value of the last response."""
     checkpoint: dict[str, Any] | None = None
     release: bool | None = None
     """Releases the claim: the task can be claimed again immediately. Default: False."""
@@ -2133,7 +2136,7 @@ class InstanceExplanation(Model):
     sequence_id: str
     state: InstanceState
     since: datetime
-    """Since when it is in this state."""
+    """Time of the change to this state."""
     summary: str
     """Current activity in one sentence."""
     waiting_for: list[Wait]
@@ -2171,17 +2174,17 @@ class InstanceRetried(Model):
 
 class InstancesMigrated(Model):
     count: int
-    """Examined instances."""
+    """Number of examined instances."""
     automatic: int
-    """Instances that can be migrated."""
+    """Number of instances that can be migrated."""
     migrated: int
-    """Migrated instances; 0 in a dry run."""
+    """Number of migrated instances; 0 in a dry run."""
     approval_required: int
-    """Instances that need approval."""
+    """Number of instances that need approval."""
     pinned: int
     incompatible: int
     failed: int
-    """Refused for another reason, such as a running step; try later."""
+    """Number refused for another reason, such as a running step."""
     findings: list[FindingOfMany]
     migrations: list[MigrationOfMany]
     """The migrated instances, in no order."""
@@ -2201,12 +2204,12 @@ class ItemCounts(Model):
 
 class KeyMinted(Model):
     id: str
-    """ak_ and 32 hexadecimal digits."""
+    """Id of a key: ak_ and 32 hexadecimal digits."""
     tenant_id: str
     name: str
     capabilities: list[Capability]
     secret: str
-    """sk_ and 64 hexadecimal digits; shown only in this response."""
+    """The key: sk_ and 64 hexadecimal digits; shown only in this response."""
     created_at: datetime
     expires_at: datetime | None
 
@@ -2239,7 +2242,7 @@ class LoopBlock(Model):
     type: Literal["loop"] = "loop"
     """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    """Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
     constructor, prototype, . or ..
     """
     when: str | None = None
@@ -2268,7 +2271,7 @@ class MakeApprovalLink(Model):
     value: str | None = None
     """Restricts the link to this value. One of the values in choices."""
     recipient: str | None = None
-    """Recorded as answered_by."""
+    """Name of the recipient, recorded as answered_by."""
 
 
 class MigrateInstance(Model):
@@ -2293,7 +2296,7 @@ class MigrateInstances(Model):
     dry_run: bool | None = None
     """Only returns the verdict: nothing is changed. Default: False."""
     limit: int | None = None
-    """Instances examined by one request. Default: 200."""
+    """Maximum number of instances examined by one request. Default: 200."""
     cursor: str | None = None
     """The previous next_cursor. An empty text counts as absent."""
 
@@ -2315,7 +2318,7 @@ class MigrateTo(Model):
     approved: bool | None = None
     """Also migrates where the verdict is approval_required. Default: False."""
     rollback_retention_seconds: int | None = None
-    """At least 60 and at most 2,592,000; default: 86,400. Default: 86400."""
+    """Time for a rollback in seconds: 60 to 2,592,000; default: 86,400. Default: 86400."""
     dry_run: bool | None = None
     """Only returns the verdict: nothing is changed. Default: False."""
 
@@ -2334,7 +2337,7 @@ class MigratedInstance(Model):
     migration_id: str | None
     """Required for a rollback; null if nothing was migrated."""
     rollback_expires_at: datetime | None
-    """Null if it cannot be rolled back."""
+    """Deadline of a rollback; null: none."""
     dry_run: Literal[True] | None = None
 
 
@@ -2347,13 +2350,13 @@ class MigrationFinding(Model):
     """Why a migration is not automatic."""
 
     code: str
-    """The codes of finding_codes, and further ones."""
+    """One of finding_codes, or another code."""
     block_id: str | None
     path: str | None
-    """Includes the iterations of enclosing loops."""
+    """Path with the iterations of enclosing loops."""
     summary: str
     remedy: str
-    """How to resolve it."""
+    """How to resolve the finding."""
 
 
 class MigrationOfMany(Model):
@@ -2361,7 +2364,7 @@ class MigrationOfMany(Model):
 
     instance_id: str
     migration_id: str
-    """Required for a rollback."""
+    """Id of the migration, for a rollback."""
 
 
 class MigrationPlan(Model):
@@ -2381,7 +2384,7 @@ class MigrationPlan(Model):
     transforms: list[Transform]
     finding_codes: list[str]
     findings: list[MigrationFinding]
-    """Why it is not automatic; empty if it is."""
+    """Why the migration is not automatic; empty if it is."""
     rollback_capsule_required: bool
     created_at: datetime
 
@@ -2404,7 +2407,7 @@ class MigrationRecord(Model):
 
 class MintKey(Model):
     tenant_id: str
-    """Not . or .., and without spaces and tabs around it."""
+    """Must not be . or .., or begin or end with spaces or tabs."""
     name: str | None = None
     """Default: ""."""
     capabilities: list[Capability]
@@ -2417,7 +2420,7 @@ class NextAction(Model):
     action: str
     method: str
     path: str
-    """Relative to the base address of the API."""
+    """Path, relative to the base address of the API."""
     body: Any = None
     why: str
     runs_again: RunsAgain | None = None
@@ -2481,7 +2484,7 @@ class ParallelBlock(Model):
     type: Literal["parallel"] = "parallel"
     """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    """Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
     constructor, prototype, . or ..
     """
     when: str | None = None
@@ -2493,7 +2496,7 @@ class ParallelBlock(Model):
 
 
 class PatchContext(Model):
-    """Replaces given sections."""
+    """Replaces the given sections of the context."""
 
     context: PatchContextContext
     if_unchanged_since: datetime | None = None
@@ -2574,7 +2577,7 @@ class PlanMigration(Model):
     transforms: list[Transform] | None = None
     """Default: []."""
     rollback_retention_seconds: int | None = None
-    """At least 60 and at most 2,592,000; default: 86,400. Default: 86400."""
+    """Time for a rollback in seconds: 60 to 2,592,000; default: 86,400. Default: 86400."""
     capture_checkpoint: bool | None = None
     """First saves a checkpoint of the live state. Without any checkpoint: 409. First saves a
     checkpoint of the live state. Default: False.
@@ -2585,11 +2588,9 @@ class PollQueue(Model):
     handler_name: str
     worker_id: str
     limit: int | None = None
-    """0 returns none. Larger values are lowered to 1000. Default: 1."""
+    """Maximum number of tasks; 0 claims none. Larger values are lowered to 1000. Default: 1."""
     wait_ms: int | None = None
-    """Maximum wait in ms for a task if there is none. Larger values are lowered to 60000.
-    Default: 0.
-    """
+    """Maximum wait in ms if there is no task. Larger values are lowered to 60000. Default: 0."""
     version: str | None = None
     queue_name: str
 
@@ -2598,11 +2599,9 @@ class PollTasks(Model):
     handler_name: str
     worker_id: str
     limit: int | None = None
-    """0 returns none. Larger values are lowered to 1000. Default: 1."""
+    """Maximum number of tasks; 0 claims none. Larger values are lowered to 1000. Default: 1."""
     wait_ms: int | None = None
-    """Maximum wait in ms for a task if there is none. Larger values are lowered to 60000.
-    Default: 0.
-    """
+    """Maximum wait in ms if there is no task. Larger values are lowered to 60000. Default: 0."""
     version: str | None = None
 
 
@@ -2630,12 +2629,12 @@ class PreviewSchedule(Model):
     count: int | None = None
     """Default: 5."""
     from_: datetime | None = Field(default=None, alias="from")
-    """Fires after this time; default: now."""
+    """Time after which fires are listed; default: now."""
 
 
 class PreviewedFire(Model):
     at: datetime
-    """In UTC."""
+    """Time of the fire in UTC."""
     local: datetime
     """The same time with the offset of the time zone."""
 
@@ -2667,7 +2666,7 @@ class ProvenanceVerdict(Model):
     entries_checked: int
     first_invalid_index: int | None
     code: str | None
-    """Error of the first invalid entry."""
+    """Error code of the first invalid entry."""
     head_sha256: str | None
 
 
@@ -2716,7 +2715,7 @@ class QueueInfo(Model):
 
 class Queues(Model):
     queues: list[QueueInfo]
-    """By handler and queue."""
+    """Sorted by handler and queue."""
     complete: bool
     """False: only the oldest 20000 open tasks count."""
 
@@ -2730,7 +2729,7 @@ class RaceBlock(Model):
     type: Literal["race"] = "race"
     """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    """Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
     constructor, prototype, . or ..
     """
     when: str | None = None
@@ -2813,7 +2812,7 @@ class Release(Model):
     canary_percent: int
     """Last requested percentage; 0 before the first canary."""
     gates: list[Gate] | None = None
-    """Absent if there are none."""
+    """Gates of the release; absent if none."""
     in_flight_policy: CreateReleaseInFlightPolicy
     """Neither migrates running instances: with operator_decision an operator does so explicitly."""
     validation_summary: ValidationSummary | None = None
@@ -2850,7 +2849,7 @@ class ReleasePoint(Model):
     """Time from creation to the end."""
     duration_p95_ms: float
     share: float
-    """Share of the finished instances of both."""
+    """Share of all finished instances."""
 
 
 class ReleaseSeries(Model):
@@ -2859,13 +2858,13 @@ class ReleaseSeries(Model):
     since: datetime
     step_secs: int
     points: list[ReleasePoint]
-    """Oldest first."""
+    """Intervals, oldest first."""
     complete: bool
     """False: only the newest 10000 finished instances count."""
 
 
 class Requirements(Model):
-    """All of each list, but one of the regions."""
+    """All of each list; one of the regions."""
 
     handlers: list[str] | None = None
     plugins: list[str] | None = None
@@ -2903,15 +2902,15 @@ class Retry(Model):
     """Retries after failed attempts. initial_backoff must not be above max_backoff."""
 
     max_attempts: int
-    """In total."""
+    """Maximum number of attempts, including the first."""
     initial_backoff: int | None = None
-    """Wait in ms after the first attempt. Default: 1000."""
+    """Wait in ms before the second attempt. Default: 1000."""
     max_backoff: int | None = None
-    """Longest wait in ms. Default: 60000."""
+    """Maximum wait in ms between two attempts. Default: 60000."""
     backoff_multiplier: float | None = None
-    """Factor between a wait and the next. Default: 2."""
+    """Factor by which the wait grows with each attempt. Default: 2."""
     retry_if: str | None = None
-    """Evaluated after a failure (_error); false: no retry."""
+    """Condition for a retry; it can read the error as _error."""
     non_retryable_codes: list[str] | None = None
     """Error codes that are not retried."""
 
@@ -2944,7 +2943,7 @@ class RouterBlock(Model):
     type: Literal["router"] = "router"
     """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    """Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
     constructor, prototype, . or ..
     """
     when: str | None = None
@@ -2954,7 +2953,7 @@ class RouterBlock(Model):
     routes: list[Route] | None = None
     """The first route whose condition is true runs."""
     default: list[Block] | None = None
-    """Runs if no condition is true."""
+    """Blocks that run if no condition is true."""
 
 
 class RunSchedule(Model):
@@ -2971,7 +2970,7 @@ class RunsAgain(Model):
     stays: list[str]
     """Paths of completed outermost blocks that do not run again."""
     stays_count: int
-    """Number of all such blocks."""
+    """Number of all blocks that do not run again."""
     repeats_effects: bool
     """Whether a completed step repeats external effects, or a child continues whose parent
     ignores it: ask for confirmation.
@@ -3002,7 +3001,7 @@ class RunsAgainBlock(Model):
 
 
 class RunsAgainParent(Model):
-    """Effect on the parent."""
+    """Effect of a retry on the parent."""
 
     id: str
     stands: RunsAgainParentStands
@@ -3039,7 +3038,7 @@ class SagaBlock(Model):
     type: Literal["saga"] = "saga"
     """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    """Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
     constructor, prototype, . or ..
     """
     when: str | None = None
@@ -3052,18 +3051,18 @@ class SagaBlock(Model):
 
 class SagaStep(Model):
     id: str
-    """Id of the saga's step, unique in the sequence among all block ids. Not __proto__,
+    """Id of the saga's step, unique in the sequence among all block ids. Must not be __proto__,
     constructor or prototype.
     """
     action: Block | list[Block]
     """A block, or a list of blocks."""
     compensation: Block | list[Block] | None = None
-    """The same, to undo the action."""
+    """A block, or a list of blocks, that undoes the action."""
 
 
 class SaveCheckpoint(Model):
     checkpoint_data: Any
-    """At most 256 KiB as JSON."""
+    """Value of the checkpoint, at most 256 KiB as JSON."""
 
 
 class ScheduleCreated(Model):
@@ -3097,8 +3096,8 @@ class SemanticDiff(Model):
 
 class SendEvent(Model):
     tenant_id: str | None = None
-    """Must equal the header x-tenant-id, if sent. Not . or .., and without spaces and tabs
-    around it.
+    """Must equal the header x-tenant-id, if sent. Must not be . or .., or begin or end with
+    spaces or tabs.
     """
     event_name: str
     producer_event_id: str
@@ -3133,11 +3132,11 @@ class SendWindow(Model):
     """
 
     start_hour: int | None = None
-    """First open hour. Default: 9."""
+    """First hour of the window. Default: 9."""
     end_hour: int | None = None
-    """First closed hour. Default: 17."""
+    """First hour after the window. Default: 17."""
     days: list[int] | None = None
-    """0 is Monday. Empty: every day."""
+    """Days of the window. Empty: every day."""
 
 
 class SequenceCreated(Model):
@@ -3156,7 +3155,7 @@ class SequenceDefinition(Model):
     version: int
     deprecated: bool
     hold: bool
-    """Excluded from lookups by name."""
+    """True: excluded from lookups by name."""
     status: SequenceStatus
     blocks: list[Block]
     input_schema: dict[str, Any] | None = None
@@ -3177,11 +3176,11 @@ class SequenceDefinition(Model):
 
 class SequenceDeletionPreview(Model):
     count: int
-    """Instances that would be deleted."""
+    """Number of instances that would be deleted."""
     ended: int
-    """Completed and cancelled ones."""
+    """Number of completed and cancelled instances."""
     failed: int
-    """Failed ones."""
+    """Number of failed instances."""
     dry_run: Literal[True]
 
 
@@ -3195,7 +3194,7 @@ class SequenceListed(Model):
     version: int
     deprecated: bool
     hold: bool
-    """Excluded from lookups by name."""
+    """True: excluded from lookups by name."""
     status: SequenceStatus
     input_schema: dict[str, Any] | None = None
     """JSON Schema 2020-12 without pattern, patternProperties and recursive references. At most
@@ -3286,7 +3285,7 @@ class StepBlock(Model):
     type: Literal["step"] = "step"
     """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    """Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
     constructor, prototype, . or ..
     """
     when: str | None = None
@@ -3307,9 +3306,9 @@ class StepBlock(Model):
     retry: Retry | None = None
     """Retries after failed attempts. initial_backoff must not be above max_backoff."""
     queue_timeout: int | None = None
-    """Time limit in ms for a claim; then the attempt fails."""
+    """Time limit in ms for a worker to claim the task."""
     deadline: int | None = None
-    """Time limit in ms with all waits and attempts; then it fails."""
+    """Time limit of the step in ms, with all waits and attempts."""
     on_deadline_breach: StepBlockOnDeadlineBreach | None = None
     """Called once when the deadline passes."""
     send_window: SendWindow | None = None
@@ -3325,10 +3324,10 @@ class StepBlock(Model):
     queue_name: str | None = None
     """Queue of the task. A poll can select one queue."""
     output_schema: dict[str, Any] | None = None
-    """Schema of the output; others fail the step permanently. JSON Schema 2020-12 without
-    pattern, patternProperties and recursive references. At most 65536 bytes, and with
-    references followed 5000 values, 1000 schemas, keywords and listed names, and 100 schemas
-    within one another.
+    """Schema of the output; a violation fails the step. JSON Schema 2020-12 without pattern,
+    patternProperties and recursive references. At most 65536 bytes, and with references
+    followed 5000 values, 1000 schemas, keywords and listed names, and 100 schemas within one
+    another.
     """
     merge_output: bool | None = None
     """Merges a worker's output into context.data. Default: True."""
@@ -3369,13 +3368,13 @@ class StoredEvent(Model):
     producer_event_id: str
     correlation_key: str | None
     payload: Any
-    """Probable secrets are redacted."""
+    """Payload, in which probable secrets are redacted."""
     status: EventDetailsStatus
     matched: int
     """Number of matched steps."""
     created_at: datetime
     expires_at: datetime
-    """Until then a later wait can match it."""
+    """Time until which a later wait can match the event."""
     consumed_at: datetime | None
 
 
@@ -3388,12 +3387,12 @@ class StoredSignal(Model):
     payload: Any
     created_at: datetime
     status: StoredSignalStatus
-    """kept: no step has waited for it yet; taken, refused: by taken_by; applied: it took effect
-    immediately.
+    """kept: no step has waited for it yet; taken, refused: consumed by taken_by; applied: took
+    effect immediately.
     """
     taken_at: datetime | None
     taken_by: str | None
-    """Block that consumed it."""
+    """Block that consumed the signal."""
     sent_by: str | None
     """Name of the sender's key; null: unknown."""
 
@@ -3404,7 +3403,7 @@ class SubSequenceBlock(Model):
     type: Literal["sub_sequence"] = "sub_sequence"
     """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    """Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
     constructor, prototype, . or ..
     """
     when: str | None = None
@@ -3448,7 +3447,7 @@ class TaskInstance(Model):
     idempotency_key: str | None = None
     parent_instance_id: str | None = None
     timeout: int | None = None
-    """As requested."""
+    """Time limit in ms, as requested."""
     failure: Failure | None
     """The failure; null if it has not failed or was retried since."""
     cancelling: Cancelling | None = None
@@ -3460,14 +3459,14 @@ class TaskOutcome(Model):
     """Outcome of one result."""
 
     task_id: str | None
-    """As sent; null if it was not a string."""
+    """Id as sent; null if it was not a string."""
     status: int
     """HTTP status of the equivalent single request."""
     checkpoint_seq: int | None = None
-    """Only for heartbeats."""
+    """Number of the stored checkpoint; only for heartbeats."""
     error: str | None = None
     code: str | None = None
-    """As in x-error-code."""
+    """Error code, as in the header x-error-code."""
 
 
 class TaskStats(Model):
@@ -3478,9 +3477,9 @@ class TaskStats(Model):
 
 class TasksExchanged(Model):
     outcomes: list[TaskOutcome]
-    """In the order of the results."""
+    """Outcomes in the order of the results."""
     tasks: list[WorkerTask]
-    """As in a poll."""
+    """Tasks claimed by the poll."""
     max_body_bytes: int | None = None
     """Limit of the body of an exchange."""
 
@@ -3562,9 +3561,9 @@ class Transform(Model):
     """Default: 1."""
     transform: TransformTransform
     from_path: str
-    """Dotted, in checkpoint_data; context_snapshot becomes context.data."""
+    """Dotted path in checkpoint_data; context_snapshot becomes context.data."""
     to_path: str | None = None
-    """Required for copy and move; none for drop."""
+    """Target path, for copy and move only."""
 
 
 class TreeNode(Model):
@@ -3594,7 +3593,7 @@ class Trigger(Model):
     version: int | None
     trigger_type: TriggerType
     secret: str | None
-    """[REDACTED] if there is one."""
+    """[REDACTED] if the trigger has a secret."""
     config: dict[str, Any]
     enabled: bool
     created_at: datetime
@@ -3613,7 +3612,7 @@ class TryCatchBlock(Model):
     type: Literal["try_catch"] = "try_catch"
     """Kind of the block."""
     id: str
-    """Unique in the sequence. Expressions use it to refer to the output. Not __proto__,
+    """Unique in the sequence. Expressions use it to refer to the output. Must not be __proto__,
     constructor, prototype, . or ..
     """
     when: str | None = None
@@ -3621,11 +3620,11 @@ class TryCatchBlock(Model):
     timeout: int | None = None
     """Time limit in ms; then the block is cancelled, and fails."""
     try_block: list[Block]
-    """Runs first."""
+    """Blocks that run first."""
     catch_block: list[Block]
-    """Runs if try_block failed."""
+    """Blocks that run if try_block failed."""
     finally_block: list[Block] | None = None
-    """Always runs last, also after a cancellation."""
+    """Blocks that always run last, also after a cancellation."""
 
 
 class UpdateCredential(Model):
@@ -3636,18 +3635,18 @@ class UpdateCredential(Model):
     name: str | None = None
     value: str | None = None
     """The secret: a text of at most 262144 bytes. If it is a JSON object, templates can use
-    {{secrets.id.member}}. Never returned. Not [REDACTED].
+    {{secrets.id.member}}. Never returned. Must not be [REDACTED].
     """
     kind: CredentialKind | None = None
     description: str | None = None
     expires_at: datetime | None = None
-    """From then on steps cannot use it."""
+    """Time from which steps cannot use the credential."""
     refresh_url: str | None = None
-    """With oauth2 only: stored for clients that renew it. A public address."""
+    """Public address, for clients that renew the secret; with oauth2 only."""
     refresh_token: str | None = None
-    """Sealed like the value. Not [REDACTED]."""
+    """Refresh token, sealed like the value. Must not be [REDACTED]."""
     enabled: bool | None = None
-    """False: steps cannot use it."""
+    """False: steps cannot use the credential."""
 
 
 class UpdateSchedule(Model):
@@ -3668,7 +3667,7 @@ class UpdateSchedule(Model):
     """IANA time zone, such as Europe/Berlin."""
     enabled: bool | None = None
     metadata: dict[str, Any] | None = None
-    """Copied to its instances."""
+    """Metadata of the created instances."""
     context: CreateInstanceContext | None = None
     """Initial context; data must conform to the input_schema."""
     timeout: int | None = None
@@ -3696,7 +3695,7 @@ class UpdateSubscription(Model):
     """http or https, without credentials; a public address unless the deployment allows others."""
     events: list[WebhookEvent] | None = None
     secret: str | None = None
-    """Key of the webhooks' signatures. Not [REDACTED]."""
+    """Key of the webhooks' signatures. Must not be [REDACTED]."""
 
 
 class UpdateTrigger(Model):
@@ -3709,7 +3708,7 @@ class UpdateTrigger(Model):
     sequence_name: str | None = None
     version: int | None = None
     secret: str | None = None
-    """Authenticates callers. Never returned. Not [REDACTED]."""
+    """Authenticates callers. Never returned. Must not be [REDACTED]."""
     config: dict[str, Any] | None = None
     """For event triggers: event_name, and optionally correlation_key to filter events."""
     enabled: bool | None = None
@@ -3726,10 +3725,10 @@ class ValidationReport(Model):
     """Result of replays of finished runs."""
 
     replayed: int
-    """Includes the inconclusive runs."""
+    """Number of replayed runs, with inconclusive ones."""
     matches: int
     diverged: int
-    """All diverged runs; divergences lists the first 20."""
+    """Number of diverged runs; divergences lists the first 20."""
     inconclusive: int
     divergences: list[Divergence]
     inconclusive_runs: list[InconclusiveRun] | None = None
@@ -3741,10 +3740,10 @@ class ValidationSummary(Model):
     """Evidence of the last validation."""
 
     replayed: int
-    """Includes the inconclusive runs."""
+    """Number of replayed runs, with inconclusive ones."""
     matches: int
     diverged: int
-    """All diverged runs; divergences lists the first 20."""
+    """Number of diverged runs; divergences lists the first 20."""
     inconclusive: int
     divergences: list[Divergence]
     inconclusive_runs: list[InconclusiveRun] | None = None
@@ -3763,11 +3762,11 @@ class Wait(Model):
     """Path from the outermost block, such as orders[2]/charge."""
     since: datetime | None
     until: datetime | None
-    """When the wait ends at the latest; null: no time limit."""
+    """Latest end of the wait; null: no time limit."""
     attempt: int | None = None
     """The attempt, from 0; for a retry the next one."""
     max_attempts: int | None = None
-    """Null: no retry policy."""
+    """Maximum attempts; null: no policy."""
     last_error: str | None = None
     """Error of the previous attempt."""
     handler: str | None = None
@@ -3784,7 +3783,7 @@ class Wait(Model):
     """Name of the event."""
     approval_id: str | None = None
     prompt: str | None = None
-    """The question."""
+    """Question to the person."""
     choices: list[str] | None = None
     child_id: str | None = None
     child_state: InstanceState | None = None
@@ -3802,10 +3801,10 @@ class WaitForInput(Model):
     prompt: str | None = None
     """The question; may have templates. Default: ""."""
     choices: list[GateChoice] | None = None
-    """Possible answers. Default: Yes (yes) and No (no). Values are unique."""
+    """Possible answers. Default: Yes (yes) and No (no). The values of the choices are unique."""
     store_as: str | None = None
-    """Key of context.data for the value; default: block id. Not __proto__, constructor or
-    prototype.
+    """Key of context.data for the value; default: block id. Must not be __proto__, constructor
+    or prototype.
     """
     timeout: int | None = None
     """Time limit in ms; default: none."""
@@ -3844,7 +3843,7 @@ class WebhookBody(Model):
     sequence_version: int | None = None
     metadata: dict[str, Any] | None = None
     failure: dict[str, Any] | None = None
-    """The failure; null if it did not fail."""
+    """The failure; null after a completion."""
     data: Any
 
 
@@ -3864,21 +3863,21 @@ class WebhookTaken(Model):
 
 class WhoAmI(Model):
     is_root: bool
-    """The root key, or a server that requires no keys."""
+    """Whether the key is the root key, or the server requires no keys."""
     is_insecure: bool
-    """The server requires no keys (--insecure-auth)."""
+    """Whether the server requires no keys (--insecure-auth)."""
     tenant_id: str | None
     """Tenant of the key; null: any, named by x-tenant-id."""
     requires_tenant: bool
-    """Requests must name a tenant (ENGINE_REQUIRE_TENANT_HEADER)."""
+    """Whether requests must name a tenant (ENGINE_REQUIRE_TENANT_HEADER)."""
     capabilities: list[Capability]
-    """Root has all."""
+    """Capabilities of the key; the root key has all."""
     key: WhoAmIKey | None
 
 
 class WhoAmIKey(Model):
     id: str
-    """ak_ and 32 hexadecimal digits."""
+    """Id of a key: ak_ and 32 hexadecimal digits."""
     name: str
     expires_at: datetime | None
 
