@@ -1,6 +1,6 @@
 /**
- * The state machine of one instance, which owns its row, context, outputs, signals, worker tasks and audit. A message
- * fills a turn: no I/O, no waiting.
+ * The state machine of one instance. It owns the instance's row, context, outputs, signals, worker
+ * tasks and audit. A message is handled within one turn, without I/O.
  */
 
 import { toUnixMs } from '../../schema/common.js';
@@ -16,7 +16,6 @@ import { partOf, treeOf } from '../../src/core/tree.js';
 import type { KnownRecord } from '../runtime/protocol.js';
 import type { ChangeResult, Turn } from '../runtime/turn.js';
 import { advance, advanceTry, checkContextSize, continueAfter } from './advance.js';
-import * as answers from './answers.js';
 import { type Change, concerns } from './change-many.js';
 import * as edits from './edits.js';
 import * as family from './family.js';
@@ -24,7 +23,7 @@ import { fork } from './forks.js';
 import * as limits from './limits.js';
 import {
   type Action,
-  type Came,
+  type Handled,
   type Handler,
   isSeenBy,
   type LiveInstance,
@@ -41,16 +40,14 @@ import { failureOf, isKeyed, permitStatus } from './record.js';
 import { recallTask } from './restore.js';
 import { settleNew, stateBefore, touch, write } from './settling.js';
 import * as signals from './signals.js';
-import { eventArrived } from './signals.js';
 import { BULK_CHANGE } from './tables.js';
 import * as tasks from './tasks.js';
 import { standingOf } from './waits.js';
 import { wireContext, wireInstance } from './wire-texts.js';
 
 /**
- * The unit that creates the instance and advances it as far as possible without the outside world (eager start).
- *
- * @param gated the id follows from an idempotency key, so that the row may exist already
+ * Creates and eagerly starts an instance. `gated`: its row may exist, since its id follows from a
+ * key.
  */
 export function create(actor: LiveInstance, turn: Turn, request: number, gated: boolean): void {
   start(actor, turn);
@@ -58,14 +55,14 @@ export function create(actor: LiveInstance, turn: Turn, request: number, gated: 
   turn.reply(request, 201, `{"id":"${actor.record.id}","deduplicated":false}`);
 }
 
-/** The same without an answer: one of a batch. */
+/** The same without a reply, for an instance of a batch. */
 export function start(actor: LiveInstance, turn: Turn): void {
   settleNew(actor, turn, () => advance(actor, turn, { kind: 'wake' }));
 }
 
 /**
- * @param action what the message does, if it was prepared
- * @throws EngineError for a wrong request, before the first change
+ * @param action the result of the preparation, for messages that need one
+ * @throws EngineError for an invalid request, before the first change
  */
 export function handle(
   actor: LiveInstance,
@@ -75,18 +72,17 @@ export function handle(
 ): void {
   const before = stateBefore(actor);
   if ('tenant' in message) checkTenant(actor, message);
-  const came = action === undefined ? apply(actor, turn, message) : action(turn);
-  if (came !== undefined) write(actor, turn, came, before);
+  const handled = action === undefined ? apply(actor, turn, message) : action(turn);
+  if (handled !== undefined) write(actor, turn, handled, before);
   notes.putLines(actor, turn);
 }
 
-function apply(actor: LiveInstance, turn: Turn, message: InstanceMessage): Came {
+function apply(actor: LiveInstance, turn: Turn, message: InstanceMessage): Handled {
   const handler = (HANDLERS as Partial<Record<Kind, Handles>>)[message.kind];
   if (handler === undefined) throw new Error(`${message.kind} has to be prepared`);
   return handler(actor, turn, message as never);
 }
 
-/** Undefined for messages that need no rows. */
 export function preparationOf(
   { tasks }: LiveInstance,
   message: InstanceMessage,
@@ -103,7 +99,7 @@ const get: Handler<'get'> = (actor, turn, { request }) => {
   return undefined;
 };
 
-/** The record for readers; to be released behind the units of the instance that are in flight. */
+/** The record for readers. Release it only after the units of the instance that are in flight. */
 export function knownRecord({ record, env }: LiveInstance): Required<KnownRecord> {
   const { id: instance } = record;
   const stamp = env.versions?.stampOf(instance) ?? Number.NaN;
@@ -126,8 +122,6 @@ function checkTenant(actor: LiveInstance, message: InstanceRequest): void {
   throw notFound('task' in message ? `worker task ${message.task}` : `instance ${actor.record.id}`);
 }
 
-// -------------------------------------------------------------- state and context
-
 const patchState: Handler<'patchState'> = (actor, turn, { request, body }) => {
   const { state: to, next_fire_at } = body;
   const from = actor.record.snapshot.state;
@@ -139,7 +133,6 @@ const patchState: Handler<'patchState'> = (actor, turn, { request, body }) => {
   return progress;
 };
 
-/** One instance of a change of many. */
 const change: Handler<'change'> = (actor, turn, { group, change, job }) => {
   const { snapshot, id: instance_id } = actor.record;
   const { nextFireAt } = snapshot;
@@ -161,18 +154,17 @@ const change: Handler<'change'> = (actor, turn, { group, change, job }) => {
       return moveTo(actor, turn, 'scheduled', null);
     case 'signal': {
       putAudit(actor, turn, [{ eventType: 'batch_action', details: actionOf(change.signalType) }]);
-      return signals.takeSignal(actor, turn, change).came;
+      return signals.takeSignal(actor, turn, change).handled;
     }
   }
 };
 
 function resultOf(actor: LiveInstance, change: Change): { result: ChangeResult; error?: string } {
   if (!concerns(change, actor.record.snapshot.state)) return { result: 'skipped' };
-  const error = change.kind === 'signal' ? signals.noRoom(actor, change) : undefined;
+  const error = change.kind === 'signal' ? signals.roomError(actor, change) : undefined;
   return error === undefined ? { result: 'applied' } : { result: 'failed', error };
 }
 
-/** Moves to a requested state. */
 function moveTo(actor: LiveInstance, turn: Turn, to: InstanceState, at: UnixMs | null): Progress {
   const now = actor.env.now();
   const { state } = actor.record.snapshot;
@@ -191,7 +183,7 @@ function moveTo(actor: LiveInstance, turn: Turn, to: InstanceState, at: UnixMs |
       if (state === 'failed') return moveTo(actor, turn, 'scheduled', null);
       return runNow(actor, turn, needsPermit(actor));
     case 'waiting':
-      // An instance that needs a slot first cannot be parked: it would hold a slot that it was not granted.
+      // Parking would take a slot that was not granted: the instance waits for one first.
       return needsPermit(actor)
         ? runNow(actor, turn, true)
         : advance(actor, turn, { kind: 'park' });
@@ -208,7 +200,7 @@ function needsPermit({ record }: LiveInstance): boolean {
   return isKeyed(record) && !isEnded(record.snapshot.state) && permitStatus(record) !== 'held';
 }
 
-/** @param asScheduled it stays scheduled until it gets a slot of its concurrency key */
+/** @param asScheduled stays scheduled until the concurrency key grants a slot */
 function runNow(actor: LiveInstance, turn: Turn, asScheduled: boolean): Progress {
   const progress = advance(actor, turn, { kind: 'reschedule', at: null });
   const { snapshot } = actor.record;
@@ -241,14 +233,15 @@ const retry: Handler<'retry'> = (actor, turn, { request, body }) => {
   const { record } = actor;
   const { snapshot } = record;
   if (snapshot.state !== 'failed') {
-    const what = `only a failed instance can be retried, this one is ${snapshot.state}`;
-    throw edits.invalidTransition(what);
+    throw edits.invalidTransition(
+      `only a failed instance can be retried, this one is ${snapshot.state}`,
+    );
   }
   if (body.context != null) {
     const data = edits.amendedData(snapshot.data, body);
     checkContextSize(actor, data, snapshot.config, record.context_audit);
     putData(actor.plan, snapshot, data);
-    // Without the data: a reader of the audit may have no access to it.
+    // Without the data: the audit may have readers who may not see it.
     const details = { by: 'retry', context_mode: body.context_mode ?? 'merge' };
     putAudit(actor, turn, [{ eventType: 'data_changed', details }]);
   }
@@ -257,8 +250,6 @@ const retry: Handler<'retry'> = (actor, turn, { request, body }) => {
   return progress;
 };
 
-// -------------------------------------------------------------- the engine's own messages
-
 const wake: Handler<'wake'> = (actor, turn, { recovered }) => {
   const { snapshot } = actor.record;
   if (actor.record.fence !== null) {
@@ -266,16 +257,16 @@ const wake: Handler<'wake'> = (actor, turn, { recovered }) => {
     return undefined;
   }
   const isAtHooks = hasHooks(snapshot.execution);
-  // A late hint changes nothing of an instance that has ended.
+  // A late hint does not change an ended instance.
   if (isEnded(snapshot.state) && !recovered && !isAtHooks) return undefined;
   if (recovered) {
-    // The outcomes of these steps can never arrive: their process or thread is gone.
+    // The outcomes of these steps will never arrive: their process or thread has died.
     actor.running.clear();
     return advance(actor, turn, { kind: 'wake', recovered: true });
   }
   const now = actor.env.now();
   const isEarly = snapshot.state === 'scheduled' && (snapshot.nextFireAt ?? 0) > now;
-  // Before its start only the time-out of an open task is due.
+  // Before its start only the timeout of an open task can be due.
   const isDue = (actor.timer?.fireAt ?? Number.POSITIVE_INFINITY) <= now;
   if (isEarly && !isAtHooks && !isDue) return undefined;
   return advance(actor, turn, { kind: 'wake' });
@@ -302,25 +293,19 @@ const refused: Handler<'unit.refused'> = (actor, turn, { step, code, reason }) =
     : advance(actor, turn, { kind: 'step.refused', ...step, message: reason });
 };
 
-/** The last instant whose year has four digits, as everywhere in the API. */
+/** The API accepts years of four digits only. */
 const FIRE_AT_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-const CUSTOM = 'custom:';
-
-/** The details of a batch action, as its request named it. */
 function actionOf(signalType: string): JsonObject {
-  return signalType.startsWith(CUSTOM)
-    ? { action: 'signal', signal_type: signalType.slice(CUSTOM.length) }
-    : { action: signalType };
+  const name = signals.nameOf(signalType);
+  return name === undefined ? { action: signalType } : { action: 'signal', signal_type: name };
 }
 
-// -------------------------------------------------------------- handlers by kind
-
 type Kind = InstanceMessage['kind'];
-type Handles = (actor: LiveInstance, turn: Turn, message: never) => Came;
+type Handles = (actor: LiveInstance, turn: Turn, message: never) => Handled;
 type Prepares = (actor: LiveInstance, sources: Sources, message: never) => Promise<Action>;
 
-/** Messages that need rows first. */
+/** Messages whose handlers read rows before the turn. */
 const PREPARATIONS = {
   injectBlocks: edits.injectBlocks,
   resumeFrom: edits.resumeFrom,
@@ -347,13 +332,13 @@ const HANDLERS: { readonly [K in Exclude<Kind, keyof typeof PREPARATIONS>]: Hand
   patchState,
   patchContext,
   signal: signals.signal,
-  answer: answers.answer,
+  answer: signals.answer,
   retry,
   change,
   saveCheckpoint: notes.saveCheckpoint,
   wake,
   'permit.granted': limits.permitGranted,
-  'event.arrived': eventArrived,
+  'event.arrived': signals.eventArrived,
   'rate.granted': limits.rateGranted,
   'rate.deferred': limits.rateDeferred,
   'rate.changed': (actor, turn, { kind, step }) => advanceTry(actor, turn, { kind, ...step }),

@@ -1,4 +1,4 @@
-/** Advances an instance by an event, and records the progress in the turn. Every change of an execution is made here. */
+/** Advances an instance by an event. This is the only module that changes an execution. */
 
 import type { StepRecord } from '../../schema/execution.js';
 import type { FailureCode } from '../../schema/failure.js';
@@ -24,7 +24,7 @@ import { type Found, putFirstTimer } from './creation.js';
 import { recordEventWaits } from './event-waits.js';
 import { type LiveInstance, nextId, stepKey } from './live-instance.js';
 import { bytesBeyond, checkSize, type TaskStep } from './memory.js';
-import { recordProgress, tellPeer } from './progress.js';
+import { recordProgress, sendToPeer } from './progress.js';
 import {
   type InstanceRecord,
   isKeyed,
@@ -38,10 +38,10 @@ import {
 import { FAMILY_MESSAGE, INSTANCE } from './tables.js';
 import type { WorkerTaskRecord } from './worker-task.js';
 
-/** The actor of the key decides. */
+/** The actor of the rate limit decides whether a try must wait. */
 const ALWAYS = (): boolean => true;
 
-/** One turn of the evaluator, made for every event, so that nothing is copied. */
+/** The environment of one evaluation. It refers to the actor, so that an event copies nothing. */
 class Surroundings implements Env {
   readonly now: number;
   readonly random: () => number;
@@ -50,7 +50,6 @@ class Surroundings implements Env {
   readonly outputBytesBudget = LIMITS.outputBytesPerTurn;
   readonly holdsPermit: boolean;
   readonly isRateLimited = ALWAYS;
-  /** By the monotonic clock. */
   readonly began: number;
   readonly #actor: LiveInstance;
 
@@ -69,12 +68,26 @@ class Surroundings implements Env {
     return this.#actor.env.monotonic() - this.began >= LIMITS.turnMs;
   }
 
+  /**
+   * Extends a time limit of a task whose worker could not report, or which was not offered to
+   * workers (docs/reference/steps.md). Undefined when the limit has passed.
+   */
   extendedUntil(step: TaskStep, queueTimeoutMs: number | null): UnixMs | undefined {
-    return extendedUntil(this.#actor, step, queueTimeoutMs);
+    const { tasks, record, env } = this.#actor;
+    const task = tasks.lastOf(step);
+    if (task === undefined) return undefined;
+    const unheard = unheardUntil(this.#actor, task);
+    if (unheard !== undefined || task.state !== 'pending') return unheard;
+    if (queueTimeoutMs === null || offersTasks(record)) return undefined;
+    // The limit starts again when the task is offered again.
+    return Math.max(record.snapshot.execution.h ?? 0, env.now()) + queueTimeoutMs;
   }
 
   fitsContext(data: JsonObject): boolean {
-    return fitsContext(this.#actor, data);
+    const { env, record } = this.#actor;
+    if (env.maxContextBytes === 0) return true;
+    const context = { data, config: record.snapshot.config, audit: record.context_audit };
+    return bytesBeyond(context, env.maxContextBytes) === undefined;
   }
 }
 
@@ -92,13 +105,12 @@ export function advance(actor: LiveInstance, turn: Turn, event: EngineEvent): Pr
   return boundMemory(actor, turn, all);
 }
 
-/** For an event of a try: undefined when the try is not open, and nothing happened. */
+/** Returns undefined when the try is no longer open; nothing has changed then. */
 export function advanceTry(actor: LiveInstance, turn: Turn, event: TryEvent): Progress | undefined {
   const progress = advance(actor, turn, event);
   return progress.stale === true ? undefined : progress;
 }
 
-/** Fails an instance that keeps too much in memory. */
 function boundMemory(actor: LiveInstance, turn: Turn, progress: Progress): Progress {
   const { kept, tasks, record } = actor;
   const ofItems = charactersKept(record.snapshot.items) + tasks.characters;
@@ -117,7 +129,7 @@ const TOO_MUCH = {
     `tasks are together larger than ${LIMITS.keptCharactersMax / 1024 / 1024} MiB`,
 } as const;
 
-/** Events by which the engine continues an instance; the others are requests, which run nothing. */
+/** Events that continue an instance. The others are requests, which execute no steps. */
 const TAKES_UP: ReadonlySet<EngineEvent['kind']> = new Set<EngineEvent['kind']>([
   'wake',
   'admitted',
@@ -158,20 +170,10 @@ export function countProgress(
   turn.count('engine_deadlines_breached_total', counts.breaches);
 }
 
-/** Continues after the present unit is committed; its timer row replaces a lost message. */
+/** Continues once the current unit is committed. The timer row covers the loss of this effect. */
 export function continueAfter({ record }: LiveInstance, turn: Turn): void {
   const { id, priority } = record;
   turn.effects.push({ kind: 'continue', instance: id, rank: rankOf(priority) });
-}
-
-function fitsContext(
-  { env: { maxContextBytes }, record }: LiveInstance,
-  data: JsonObject,
-): boolean {
-  const { snapshot, context_audit } = record;
-  if (maxContextBytes === 0) return true;
-  const context = { data, config: snapshot.config, audit: context_audit };
-  return bytesBeyond(context, maxContextBytes) === undefined;
 }
 
 /** @throws EngineError 413 when the sections together are larger than ENGINE_MAX_CONTEXT_BYTES */
@@ -185,29 +187,7 @@ export function checkContextSize(
   checkSize('context is', { data, config, audit }, maxContextBytes);
 }
 
-/**
- * A time limit of a task is extended when a worker's report could not arrive, or the task was not offered
- * (docs/reference/steps.md).
- *
- * @param queueTimeoutMs the limit of the wait for a worker; null: there is none
- * @returns until when; undefined: the limit has passed
- */
-function extendedUntil(
-  actor: LiveInstance,
-  step: TaskStep,
-  queueTimeoutMs: number | null,
-): UnixMs | undefined {
-  const task = actor.tasks.lastOf(step);
-  if (task === undefined) return undefined;
-  const unheard = unheardUntil(actor, task);
-  if (unheard !== undefined || task.state !== 'pending') return unheard;
-  if (queueTimeoutMs === null || offersTasks(actor.record)) return undefined;
-  // Its time begins when it is offered again.
-  const { h } = actor.record.snapshot.execution;
-  return Math.max(h ?? 0, actor.env.now()) + queueTimeoutMs;
-}
-
-/** After an outage workers have some time for the reports that could not arrive. */
+/** After an outage, workers get a grace period for reports that could not arrive. */
 function unheardUntil(
   { env }: LiveInstance,
   { claimed_at, created_at }: WorkerTaskRecord,
@@ -218,30 +198,26 @@ function unheardUntil(
   return until > env.now() ? until : undefined;
 }
 
-// ---------------------------------------------------------------- children
-
 /**
- * Carries out what blocks request of children, which are instances that they start. The parent's unit inserts the
- * child in its first state, so that it exists if and only if the parent knows of it.
- *
- * @returns the progress of all of it
+ * Carries out the requests of blocks about their child instances. The parent's unit inserts the
+ * child, so that the child exists if and only if the parent has recorded it.
  */
 function handleChildren(actor: LiveInstance, turn: Turn, progress: Progress): Progress {
-  let came = progress;
+  let all = progress;
   for (const order of progress.children ?? []) {
     switch (order.kind) {
       case 'start': {
         const next = startChild(actor, turn, order);
-        if (next !== undefined) came = joined(came, next);
+        if (next !== undefined) all = { ...next, audit: [...all.audit, ...next.audit] };
         break;
       }
       case 'cancel':
         actor.running.delete(stepKey(order));
-        if (order.child !== undefined) putNote(actor, turn, order.child, 'cancel');
+        if (order.child !== undefined) putFamilyMessage(actor, turn, order.child, 'cancel');
         break;
       case 'retry':
       case 'clean_up':
-        putNote(actor, turn, order.child, order.kind);
+        putFamilyMessage(actor, turn, order.child, order.kind);
         break;
       case 'look': {
         const { node, iteration, attempt, child } = order;
@@ -251,25 +227,18 @@ function handleChildren(actor: LiveInstance, turn: Turn, progress: Progress): Pr
       }
     }
   }
-  return came;
+  return all;
 }
 
-/** The progress of two evaluations of one message. */
-function joined(first: Progress, last: Progress): Progress {
-  return { ...last, audit: [...first.audit, ...last.audit] };
-}
-
-/** Whether the block still waits for this child. */
 export function awaits({ record }: LiveInstance, { node, attempt }: StepTry): boolean {
   const open = record.snapshot.execution.o[node] as StepRecord | undefined;
   return open?.p === 'child' && open.a === attempt;
 }
 
 /**
- * Creates the child, or requests its place, which follows by `child.found`.
+ * Creates the child, or looks up its sequence first; then `child.found` brings what was `found`.
  *
- * @param found what was read for it
- * @returns the progress after the creation or its failure; undefined: neither yet
+ * @returns the progress after the creation or its failure; undefined while the look-up runs
  */
 export function startChild(
   actor: LiveInstance,
@@ -279,7 +248,7 @@ export function startChild(
 ): Progress | undefined {
   const { node, iteration, attempt } = start;
   const step = { node, iteration, attempt };
-  // The end of another child of this turn may have cut it off.
+  // Another child that ended in this turn may have withdrawn the try.
   if (!awaits(actor, start)) return undefined;
   const refuse = (code: FailureCode, message: string) => {
     const end = { kind: 'failed', code, message } as const;
@@ -300,17 +269,22 @@ export function startChild(
     isLater = true;
   }
   if (child !== undefined) {
-    putChild(actor, turn, child);
+    const record = newRecord(child, actor.env.now());
+    turn.put(INSTANCE.insertChild, child.id, wholeRow(record));
+    sendToPeer(actor, turn, child.id, putFirstTimer(turn, record));
+    turn.count('engine_child_instances_total');
+    const isPaused = actor.record.snapshot.state === 'paused';
+    if (isPaused) putFamilyMessage(actor, turn, child.id, 'pause');
     return advance(actor, turn, { kind: 'child.made', ...step, child: child.id });
   }
-  // Until it is created, loading this instance requests the place again.
+  // Loading this instance repeats the look-up until the child exists.
   actor.running.set(stepKey(step), step);
   const name = nameIn(requested.body)!;
   turn.effects.push({ kind: 'child.find', instance: actor.record.id, start, name, isLater });
   return undefined;
 }
 
-/** Inherits from its parent, but no concurrency key: the two would wait for each other. */
+/** Inherits all but the concurrency key: parent and child would wait for each other. */
 function requestOf({ record }: LiveInstance, start: ChildStart, depth: number): NewInstance {
   const { id, tenant_id, namespace, priority, traceparent, snapshot } = record;
   return {
@@ -334,23 +308,14 @@ function requestOf({ record }: LiveInstance, start: ChildStart, depth: number): 
 
 const DEPTH = '_sub_sequence_depth';
 
-/** How many ancestors the instance has; metadata of callers does not count. */
+/** The number of ancestors. Metadata that a caller sent does not count. */
 function depthOf({ parent_instance_id, metadata }: InstanceRecord): number {
   const depth = metadata[DEPTH];
   return parent_instance_id !== null && typeof depth === 'number' ? depth : 0;
 }
 
-function putChild(actor: LiveInstance, turn: Turn, child: NewInstance): void {
-  const { id } = child;
-  const record = newRecord(child, actor.env.now());
-  turn.put(INSTANCE.insertChild, id, wholeRow(record));
-  tellPeer(actor, turn, id, putFirstTimer(turn, record));
-  turn.count('engine_child_instances_total');
-  if (actor.record.snapshot.state === 'paused') putNote(actor, turn, id, 'pause');
-}
-
-/** A message to another instance: a row, and its hint. */
-export function putNote(
+/** Stores a message to another instance, and sends a hint. */
+export function putFamilyMessage(
   actor: LiveInstance,
   turn: Turn,
   to: string,
@@ -359,5 +324,5 @@ export function putNote(
   const id = nextId(actor);
   const from = actor.record.id;
   turn.put(FAMILY_MESSAGE.set, `${to}:${from}`, { to_id: to, from_id: from, id, word });
-  tellPeer(actor, turn, to, { kind: 'family.message', to, from, id, word });
+  sendToPeer(actor, turn, to, { kind: 'family.message', to, from, id, word });
 }

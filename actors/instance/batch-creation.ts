@@ -1,7 +1,8 @@
 /**
- * A batch of instances as one commit unit: all are inserted, or none is. Instances that need no actor before the
- * commit are started eagerly, and stay in memory; the others are inserted in their first state, with a timer and a
- * hint. A large batch takes several turns; its place among the units is reserved in the first one.
+ * Creates a batch of instances in one commit unit: all are inserted, or none. Instances that need
+ * no actor before the commit start eagerly and stay in memory; the others are inserted in their
+ * first state, with a timer and a hint. A large batch takes several turns, and reserves its place
+ * among the units in the first one.
  */
 
 import type { Clock } from '../../src/base/clock.js';
@@ -30,14 +31,13 @@ export interface BatchDeps extends CommitDeps {
   readonly instances: Pick<Instances, 'adopt'>;
 }
 
-/** Per turn of the shard, which also serves requests and timers. */
+/** The share of a turn, which also serves requests and timers. */
 const SLICE_MS = LIMITS.turnMs / 2;
 
-/** Limits of eager starts, since the caller waits: the actors start the rest after the commit. */
+/** Limits of eager starts, for which the caller waits. */
 const EAGER_MS_MAX = 2_000;
 const EAGER_CHARACTERS_MAX = 16 * 1024 * 1024;
 
-/** @param known the ids of instances that exist already */
 export function createBatch(
   deps: BatchDeps,
   request: number,
@@ -58,11 +58,9 @@ export function createBatch(
 interface Batch {
   readonly request: number;
   readonly requested: readonly Placed[];
-  /** By their ids. */
   readonly created: ReadonlyMap<string, Placed>;
 }
 
-/** An instance that was advanced, and the characters of its rows. */
 interface Started {
   readonly actor: LiveInstance;
   readonly characters: number;
@@ -75,10 +73,10 @@ class BatchUnit {
   readonly #remaining: Iterator<Placed>;
   readonly #place: number;
   readonly #turn = new Turn();
-  /** Hints of the instances that were not started. */
+  /** Hints for the instances that were not started. */
   readonly #wakes: WakeMessage[] = [];
   readonly #started: Started[] = [];
-  /** Plans whose instances need their actor at once. */
+  /** Plans whose instances need their actor in their first turn. */
   readonly #attended = new Set<Plan>();
   #eagerMs = 0;
   #eagerCharacters = 0;
@@ -91,7 +89,12 @@ class BatchUnit {
     this.#remaining = created.values();
     this.#owner = ownerOf(deps, {
       key: BATCH_ACTOR + created.keys().next().value,
-      committed: () => this.#adopt(),
+      // Runs before the effects are released, which wake the instances.
+      committed: () => {
+        for (const { actor, characters } of this.#started) {
+          deps.instances.adopt(actor, characters);
+        }
+      },
       settled: (error, ack) => {
         if (error === undefined) this.#created(ack);
         else this.#failed(error, ack);
@@ -111,7 +114,7 @@ class BatchUnit {
     if (this.#isLost) return;
     try {
       if (!this.#putSome()) return;
-      // A caller without a tenant may create for several: a suspended one refuses the batch.
+      // One suspended tenant fails the whole batch.
       const tenants = [...this.#batch.created.values()].map(
         ({ instance }) => instance.body.tenant_id,
       );
@@ -135,7 +138,7 @@ class BatchUnit {
       const ms = clock.monotonic() - began;
       if (ms < SLICE_MS) continue;
       this.#eagerMs += ms;
-      // Not at once: work that is scheduled within a turn becomes a part of it.
+      // A timer, because work that is scheduled within a turn still belongs to that turn.
       clock.setTimeout(() => schedule(() => this.#make()), 0);
       return false;
     }
@@ -144,7 +147,7 @@ class BatchUnit {
 
   #put({ instance, sequence }: Placed): void {
     const plan = sequence?.plan;
-    // Whether an instance with a key is new is known at its commit: its effects would have to be undone.
+    // Only the commit decides whether a keyed instance is new.
     const isEager =
       plan !== undefined &&
       this.#turn.gate === 'none' &&
@@ -154,7 +157,7 @@ class BatchUnit {
     if (!isEager || !this.#start(instance, plan)) this.#putPlain(instance);
   }
 
-  /** @returns false when its actor has to start it */
+  /** @returns false when the actor has to start it after the commit */
   #start(instance: NewInstance, plan: Plan): boolean {
     const { env } = this.#deps;
     const actor = liveInstance(newRecord(instance, env.now()), plan, env);
@@ -162,11 +165,11 @@ class BatchUnit {
     try {
       start(actor, turn);
     } catch {
-      // Its actor fails in the same way, and no other instance with it.
+      // Its own actor will fail in the same way, without failing the batch.
       return false;
     }
     if (actor.running.size > 0) {
-      // Calls inside the process report to this actor: another actor would repeat them.
+      // In-process steps report to this actor; another actor would execute them again.
       this.#attended.add(plan);
       return false;
     }
@@ -183,12 +186,6 @@ class BatchUnit {
     const record = newRecord(instance, this.#deps.env.now());
     this.#turn.put(INSTANCE.insert, record.id, wholeLine(record));
     this.#wakes.push(putFirstTimer(this.#turn, record));
-  }
-
-  /** Before the effects are released, which wake the instances. */
-  #adopt(): void {
-    const { instances } = this.#deps;
-    for (const { actor, characters } of this.#started) instances.adopt(actor, characters);
   }
 
   #created(ack: Settlement): void {
@@ -208,7 +205,7 @@ class BatchUnit {
     const { release } = this.#deps;
     this.#isLost = true;
     release([{ kind: 'error', request: this.#batch.request, error }]);
-    // They may exist although their messages were lost; loading an instance sends them again.
+    // The rows may exist although their messages were lost; loading an instance sends them again.
     if (outcome !== 'lost') return;
     const hint = ({ actor: { record } }: Started): Effect => {
       return { kind: 'continue', instance: record.id, rank: LOST_RANK };
@@ -217,10 +214,10 @@ class BatchUnit {
   }
 }
 
-/** That of normal priority. */
+/** The rank of normal priority. */
 const LOST_RANK = 2;
 
-/** Instances that exist already may be about to be deleted with their sequence: the batch is then refused. */
+/** Refuses the batch if an existing instance is being deleted with its sequence. */
 function answer(
   { loader, schedule, release }: BatchDeps,
   { request, requested }: Batch,

@@ -1,6 +1,6 @@
 /**
- * One change of many instances: the change of each, which instances it applies to, and how the results of one shard
- * are counted. Each instance is changed by its own actor, in a unit of its own.
+ * A change of many instances: its kinds, the states in which it applies, and the count of its
+ * results per shard. Each instance is changed by its own actor, in its own unit.
  */
 
 import { type ChangeRefusal, REFUSALS_LISTED_MAX } from '../../schema/edits.js';
@@ -10,13 +10,11 @@ import { TENANT_SUSPENDED } from '../runtime/commit.js';
 import type { Effects, Room } from '../runtime/room.js';
 import type { ChangeResult, Effect } from '../runtime/turn.js';
 
-/** A signal to one instance or to many. */
 export interface Signal {
   readonly signalType: string;
   readonly payload: JsonValue;
-  /** Of the request. */
   readonly traceparent?: string | undefined;
-  /** The name of the key that sends it. */
+  /** The name of the sender's API key. */
   readonly by?: string | undefined;
 }
 
@@ -28,11 +26,9 @@ export type Change =
   | ({ readonly kind: 'signal' } & Signal);
 
 export interface ChangeCounts extends Readonly<Record<ChangeResult, number>> {
-  /** The first failures; absent: none. */
   readonly refusals?: readonly ChangeRefusal[];
 }
 
-/** The first refusals of both, as many as an answer lists. */
 export function firstRefusals(
   one: ChangeCounts,
   other: ChangeCounts,
@@ -44,15 +40,14 @@ export function firstRefusals(
   return refusals.length === 0 ? {} : { refusals };
 }
 
-/** The body of `instances.changeMany`, which only the front thread sends. */
+/** The body of `instances.changeMany`, an internal request of the front thread. */
 export interface ChangeMany {
   readonly ids: readonly string[];
   readonly change: Change;
-  /** The bulk job, for which each changed instance is marked once. */
+  /** The bulk job, which counts each changed instance once. */
   readonly job?: string | undefined;
 }
 
-/** Whether the change applies to an instance in this state. */
 export function concerns(change: Change, state: InstanceState): boolean {
   switch (change.kind) {
     case 'reschedule':
@@ -65,7 +60,7 @@ export function concerns(change: Change, state: InstanceState): boolean {
   }
 }
 
-/** Whether the change may retry an instance in this state, perhaps one that was paused while failed. */
+/** Whether the change may retry the instance. A failed one may have been paused since. */
 export function mayRetry(change: Change, state: InstanceState): boolean {
   if (state !== 'failed' && state !== 'paused') return false;
   if (change.kind === 'retry') return state === 'failed';
@@ -78,14 +73,11 @@ interface Group {
   readonly counts: Record<ChangeResult, number>;
   readonly refusals: ChangeRefusal[];
   open: number;
-  /** Some instances were not checked, since the tenant is suspended. */
+  /** The tenant is suspended, so that some instances were not checked. */
   isSuspended: boolean;
 }
 
-/**
- * Counts the result for each instance of a group, and answers when all of them are settled. If the tenant is suspended
- * the request fails, and has to be repeated.
- */
+/** Counts the results of a group, and replies when all instances are settled. */
 export class ChangeGroups implements Room {
   readonly #release: (effects: readonly Effect[]) => void;
   readonly #groups = new Map<number, Group>();
@@ -97,10 +89,6 @@ export class ChangeGroups implements Room {
     this.#release = release;
   }
 
-  /**
-   * @param size how many instances will be counted, at least one
-   * @returns the number of the group
-   */
   open(request: number, size: number): number {
     this.#opened += 1;
     this.#groups.set(this.#opened, {

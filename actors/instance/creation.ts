@@ -1,4 +1,4 @@
-/** Requests of creations: the instance to be created, whether it can be, and its first timer. */
+/** Requests to create an instance: validation, the sequence and route, and the first timer. */
 
 import { rankOf } from '../../schema/states.js';
 import { EngineError, invalid, notFound, unavailable } from '../../src/base/errors.js';
@@ -27,9 +27,8 @@ export interface CreationDeps extends Pick<Kernel, 'shard' | 'random32'> {
 }
 
 /**
- * @param item names the item of a batch
- * @returns the sequence
- * @throws EngineError 404, which names what the caller named, 413, 422 or 503
+ * @param item prefix of error messages, which names the item of a batch
+ * @throws EngineError 404 with the name or id that was requested, 413, 422 or 503
  */
 export function checkCreation(
   { plans, env: { maxContextBytes } }: Pick<CreationDeps, 'plans' | 'env'>,
@@ -63,16 +62,15 @@ export function checkCreation(
   return sequence;
 }
 
-/** By the length of the texts: contexts far below the limit, almost all, need not be measured. */
+/** Decides by the length of the text, so that almost no context has to be measured. */
 function isSmall(texts: RawSections | undefined, max: number): boolean {
   if (texts === undefined) return false;
   return charactersIn(texts) * BYTES_PER_CHARACTER_MAX + PUNCTUATION <= max;
 }
 
-/** Of the context around its sections. */
 const PUNCTUATION = 64;
 
-/** Repeated members and numbers written at length make a text longer than its value. */
+/** Repeated members and long forms of numbers make a text larger than its value. */
 function fits(texts: RawSections | undefined, max: number): boolean {
   return max === 0 || charactersIn(texts) <= max;
 }
@@ -86,7 +84,7 @@ function isEmpty(section: JsonObject): boolean {
   return true;
 }
 
-/** Without an idempotency key its id is routed to this shard. */
+/** Without an idempotency key, the id is routed to this shard. */
 export function newInstance(
   { shard, random32, env: { ids, shards, maxContextBytes } }: CreationDeps,
   body: CreationBody,
@@ -102,8 +100,8 @@ export function newInstance(
 }
 
 /**
- * Invalid input or an unknown name is reported, unless an instance with this idempotency key already exists: the
- * name may have been known then.
+ * An error for invalid input or an unknown name does not apply if the key's instance already
+ * exists.
  */
 export function mayBeRepeat({ body }: NewInstance, error: unknown): error is EngineError {
   if (!(error instanceof EngineError) || idempotencyKeyOf(body) === null) return false;
@@ -111,17 +109,13 @@ export function mayBeRepeat({ body }: NewInstance, error: unknown): error is Eng
   return isNameless || error.code === 'ENG_INPUT_SCHEMA';
 }
 
-/** Another instance can be created under its idempotency key once it is deleted. */
+/** The error while the instance of an idempotency key is being deleted. */
 export function beingRemoved(instance: string): EngineError {
   const what = `instance ${instance}, whose sequence was deleted, is being removed`;
   return unavailable('ENG_OVERLOADED', what);
 }
 
-/**
- * Of an instance that is inserted in its first state, which its actor finds by the timer.
- *
- * @returns the hint for the shard of the instance
- */
+/** Puts the first timer of an inserted instance, and returns the hint for its shard. */
 export function putFirstTimer(
   turn: Turn,
   { id, tenant_id: tenant, priority, created_at, snapshot }: InstanceRecord,
@@ -135,8 +129,6 @@ export function putFirstTimer(
 
 export type WakeMessage = Extract<PeerMessage, { kind: 'wake' }>;
 
-// ---------------------------------------------------------------- where new instances go
-
 export interface PlaceDeps {
   readonly plans: Pick<Plans, 'deletions' | 'get' | 'seek'>;
   readonly names: Pick<Names, 'get' | 'load'>;
@@ -144,25 +136,24 @@ export interface PlaceDeps {
 }
 
 export interface Placed {
-  /** With its name resolved, and its route. */
+  /** The request with the resolved name and the route. */
   readonly instance: NewInstance;
-  /** Undefined: unknown. */
   readonly sequence: StoredSequence | undefined;
 }
 
-/** The result of reading the place of an instance. */
+/** The sequence and route of a new instance, as read from the database. */
 export interface Found {
-  /** The count before the read: a later deletion may be of what was found. */
+  /** `Plans.deletions` before the read: a deletion since then makes the result stale. */
   readonly deletions: number;
   readonly named: NamedId;
-  /** The id of the sequence; undefined: the name is unknown. */
+  /** The id of the sequence; undefined when the name is unknown. */
   readonly target: string | undefined;
   readonly sequence: StoredSequence | undefined;
 }
 
 /**
- * @param found what was read for the instance, if anything was
- * @returns undefined when something has to be read first
+ * Undefined when rows have to be read first.
+ *
  * @throws EngineError 503 while routes are unknown
  */
 export function placed(

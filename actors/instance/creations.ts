@@ -1,7 +1,4 @@
-/**
- * Creations, on the shard that makes their units. A creation with an idempotency key is forwarded, as it was
- * requested, to the shard that owns the key.
- */
+/** Creations. One with an idempotency key is forwarded to the shard that owns the key. */
 
 import type { CreateBatch } from '../../schema/instance.js';
 import { DATABASE_AWAY, EngineError } from '../../src/base/errors.js';
@@ -33,7 +30,7 @@ export interface CreationsDeps extends BatchDeps, CreationDeps, PlaceDeps {
   readonly env: InstanceEnv;
   readonly loader: Pick<InstanceLoads, 'instances' | 'orphanedInstances'>;
   readonly plans: Pick<Plans, 'deletions' | 'get' | 'isBlocked' | 'seek'>;
-  readonly instances: Pick<Instances, 'adopt' | 'create' | 'tell'>;
+  readonly instances: Pick<Instances, 'adopt' | 'create' | 'send'>;
 }
 
 export class Creations implements Room {
@@ -47,7 +44,6 @@ export class Creations implements Room {
     this.#deps = deps;
   }
 
-  /** @throws EngineError 4xx or 503 */
   create({ request, tenant, body, text, traceparent }: Call<CreationBody>): void {
     checkTenant(tenant, body.tenant_id);
     const texts = text === undefined ? undefined : rawSections(text);
@@ -62,12 +58,11 @@ export class Creations implements Room {
     }
   }
 
-  /** A keyed creation that another shard parsed, or one whose instance was deleted meanwhile. */
+  /** A creation that another shard forwarded, or whose existing instance has been deleted. */
   again(request: number, { route: _, named: __, ...requested }: NewInstance): void {
     this.#answering(request, () => this.#createOne(request, requested));
   }
 
-  /** @throws EngineError as `create` */
   createBatch({ request, tenant, body, text, traceparent }: Call<CreateBatch>): void {
     const { instances: items } = body;
     items.forEach((item, index) => {
@@ -92,11 +87,10 @@ export class Creations implements Room {
       instances.create({ kind: 'create', request, instance, sequence });
     } catch (error) {
       if (!mayBeRepeat(instance, error)) throw error;
-      instances.tell(instance.id, { kind: 'repeat', request, instance, otherwise: error });
+      instances.send(instance.id, { kind: 'repeat', request, instance, otherwise: error });
     }
   }
 
-  /** @param known instances that exist already, under their keys */
   #createMany(
     request: number,
     requested: readonly NewInstance[],
@@ -136,14 +130,13 @@ export class Creations implements Room {
       createBatch(this.#deps, request, places, known);
       return;
     }
-    // Refused unless all of them exist already.
+    // An invalid item is accepted only if its instance already exists.
     this.#read(request, this.#deps.loader.instances([...refused.keys()]), (stored) => {
       for (const [id, error] of refused) if (!stored.has(id)) throw error;
       this.#createMany(request, requested, new Set([...known, ...stored.keys()]));
     });
   }
 
-  /** Continues in a turn with what was read. */
   #read<T>(request: number, reading: Promise<T>, then: (read: T) => void): void {
     const { schedule } = this.#deps;
     reading.then(
@@ -153,7 +146,6 @@ export class Creations implements Room {
     );
   }
 
-  /** Answers with the error that the work throws. */
   #answering(request: number, work: () => void): void {
     try {
       work();

@@ -1,6 +1,7 @@
 /**
- * Edits of one instance: injected blocks, resuming from a block, and migration to another version of its sequence.
- * Each is checked and reads its rows first; the action that it resolves with changes everything at once.
+ * Edits of one instance: injected blocks, resuming from a block, and migration to another version
+ * of its sequence. A preparation checks the request and reads rows; its action then makes all
+ * changes at once.
  */
 
 import {
@@ -38,14 +39,12 @@ import { DEAD_LETTER, INJECTION, INSTANCE } from './tables.js';
 import { OPEN_TASK, TASK } from './task-tables.js';
 import { claimRow, isOpen, type WorkerTaskRecord } from './worker-task.js';
 
-/** The error for a request that the present state does not allow. */
+/** The error for a request that the current state does not allow. */
 export function invalidTransition(what: string): EngineError {
   return new EngineError('ENG_INVALID_TRANSITION', `invalid argument: ${what}`);
 }
 
-// ---------------------------------------------------------------- inject-blocks
-
-/** The blocks run after those of the sequence, and behind the present block, in this instance alone. */
+/** They run after the blocks of the sequence and after the current block. */
 export const injectBlocks: Preparation<'injectBlocks'> = async (
   actor,
   { rows, plans },
@@ -61,7 +60,7 @@ export const injectBlocks: Preparation<'injectBlocks'> = async (
   const bytes = Buffer.byteLength(JSON.stringify(all));
   checkBytes('injected blocks are', bytes, LIMITS.injectedBytesMax);
   const judged = judgeDefinition('instances.injectBlocks', body, {
-    known: earlierBlocks(actor, at),
+    known: new Set(plan.nodes.slice(0, plan.roots[stored + at]).map(({ id }) => id)),
     callMsMax: actor.env.stepTimeoutMaxMs,
   });
   if (judged.errors.length > 0) throw judged.refusal();
@@ -71,7 +70,7 @@ export const injectBlocks: Preparation<'injectBlocks'> = async (
   const place = placeIn(compiled.plan, actor);
   const kept = await keptOutputs(rows, compiled.plan, place);
   return (turn) => {
-    goOver(actor, compiled.plan, place.execution, kept);
+    switchPlan(actor, compiled.plan, place.execution, kept);
     record.injected = all;
     turn.put(INJECTION.set, record.id, { instance_id: record.id, blocks: all });
     const ids = blocks.map((block) => block.id);
@@ -90,18 +89,8 @@ export const injectBlocks: Preparation<'injectBlocks'> = async (
   };
 };
 
-/** The blocks before that position of the injected ones, with those inside them. */
-function earlierBlocks({ record, plan }: LiveInstance, at: number): Set<string> {
-  const firstBehind = plan.roots[plan.roots.length - record.injected.length + at];
-  return new Set(plan.nodes.slice(0, firstBehind).map(({ id }) => id));
-}
-
-/**
- * Continues in another plan, where steps that run inside the process must have the same indexes.
- *
- * @param execution in that plan
- */
-export function goOver(
+/** Switches to another plan, in which steps that run in this process have the same indexes. */
+export function switchPlan(
   actor: LiveInstance,
   plan: Plan,
   execution: Execution,
@@ -112,7 +101,6 @@ export function goOver(
   for (const task of actor.tasks.values()) task.node = nodeOfTask(actor, task);
 }
 
-/** The same place in another plan. */
 export function placeIn(plan: Plan, actor: LiveInstance): Place {
   const { snapshot } = actor.record;
   const remapped = remapExecution(snapshot.execution, actor.plan, plan);
@@ -120,14 +108,12 @@ export function placeIn(plan: Plan, actor: LiveInstance): Place {
   return { ...snapshot, execution, snapshots: [...snapshot.snapshots.keys()] };
 }
 
-/** Records the new version in its row and its audit. */
 export function rebind(actor: LiveInstance, turn: Turn, sequenceId: string) {
   const { record } = actor;
   const change = { from_sequence_id: record.sequence_id, to_sequence_id: sequenceId };
   record.sequence_id = sequenceId;
   turn.put(INSTANCE.rebind, record.id, { id: record.id, sequence_id: sequenceId });
   putAudit(actor, turn, [{ eventType: 'migrated', details: change }]);
-  // The dead letter is one of the new version from now on.
   if (record.snapshot.state === 'failed') {
     const row = { instance_id: record.id, sequence_id: sequenceId };
     turn.put(DEAD_LETTER.rebind, record.id, row);
@@ -135,7 +121,7 @@ export function rebind(actor: LiveInstance, turn: Turn, sequenceId: string) {
   return change;
 }
 
-/** The node of the task; -1 when no such iteration is open, as for ended tasks. */
+/** The node of the task, or -1 when no such iteration is open, as for ended tasks. */
 export function nodeOfTask(
   { plan, record }: Pick<LiveInstance, 'plan' | 'record'>,
   { block_id, iteration }: Pick<WorkerTaskRecord, 'block_id' | 'iteration'>,
@@ -143,14 +129,7 @@ export function nodeOfTask(
   return nodeAt(plan, record.snapshot.execution, block_id, iteration)?.index ?? -1;
 }
 
-/** The index of a block; -1 when the plan does not have it. */
-export function nodeOf(plan: Plan, blockId: string): number {
-  return plan.indexOf.get(blockId) ?? -1;
-}
-
-// ---------------------------------------------------------------- resume-from
-
-/** The only transition from `completed` and `cancelled`. */
+/** The only way out of `completed` and `cancelled`. */
 export const resumeFrom: Preparation<'resumeFrom'> = async (actor, { rows, plans }, message) => {
   const { record, plan } = actor;
   const { snapshot } = record;
@@ -186,9 +165,9 @@ export const resumeFrom: Preparation<'resumeFrom'> = async (actor, { rows, plans
   };
 };
 
-/** @throws EngineError 400 unless the block is one of the root list, stored or injected */
+/** @throws EngineError 400 unless the block is a top-level block, of the sequence or injected */
 export function topLevelBlock(plan: Plan, blockId: string): PlanNode {
-  const node = plan.nodes[nodeOf(plan, blockId)];
+  const node = plan.nodes[plan.indexOf.get(blockId) ?? -1];
   if (node === undefined || node.parent >= 0) {
     throw invalid(`block ${blockId} is not a top-level block of the instance`);
   }
@@ -196,7 +175,7 @@ export function topLevelBlock(plan: Plan, blockId: string): PlanNode {
 }
 
 /**
- * `context.data` with the context of the request, which may replace it, and then the payloads of its update signals.
+ * `context.data` with the context of the request and the payloads of its `update_context` signals.
  *
  * @throws EngineError 400 when a signal follows one that cancels the instance
  */
@@ -213,18 +192,14 @@ export function amendedData(data: JsonObject, amendments: Amendments): JsonObjec
   const isGiven = (value: unknown): value is JsonObject =>
     value !== undefined && isJsonObject(value as JsonValue);
   const given = [context, ...merges].filter(isGiven);
-  // Pairs, not assignments: the names are the caller's.
+  // `fromEntries`, because the caller chose the names: `__proto__` must be a plain member.
   const isReplaced = amendments.context_mode === 'replace' && context != null;
   if (given.length === 0) return data;
   const values = isReplaced ? given : [data, ...given];
   return Object.fromEntries(values.flatMap((members) => Object.entries(members)));
 }
 
-/**
- * Stores and delivers the signals in their order; `amendedData` has merged the updates.
- *
- * @returns the last progress
- */
+/** Stores and delivers the signals in order, without the updates that `amendedData` has merged. */
 export function takeSignals(
   actor: LiveInstance,
   turn: Turn,
@@ -246,7 +221,7 @@ export function signalsOf({ body, traceparent, by }: Call<Amendments>): Signal[]
   });
 }
 
-/** Checkpoints of earlier runs of these blocks are not handed to the next run. */
+/** Worker checkpoints of earlier runs must not reach the next run. */
 function forgetCheckpoints(actor: LiveInstance, turn: Turn, blocks: ReadonlySet<string>): void {
   for (const task of actor.tasks.values()) {
     if (task.checkpoint_seq === 0 || !blocks.has(task.block_id)) continue;
@@ -258,9 +233,7 @@ function forgetCheckpoints(actor: LiveInstance, turn: Turn, blocks: ReadonlySet<
   }
 }
 
-// ---------------------------------------------------------------- migrate-instance
-
-/** Only at rest: open steps continue in the target, under the same ids and in the same place. */
+/** Open steps continue in the target version, under the same ids and at the same position. */
 export const migrate: Preparation<'migrate'> = async (
   actor,
   { rows, plans },
@@ -292,7 +265,7 @@ export const migrate: Preparation<'migrate'> = async (
   const kept = await keptOutputs(rows, to, place);
   return (turn) => {
     plans.checkUsable(target.id, deletions);
-    goOver(actor, to, place.execution, kept);
+    switchPlan(actor, to, place.execution, kept);
     const change = rebind(actor, turn, target.id);
     const body = { migrated: true, instance_id: record.id, ...change };
     turn.reply(request, 200, JSON.stringify(body));
@@ -300,7 +273,7 @@ export const migrate: Preparation<'migrate'> = async (
   };
 };
 
-/** @throws EngineError 404 for a sequence of another tenant, as for an unknown one */
+/** @throws EngineError 404 when the sequence is unknown, or belongs to another tenant */
 export async function ownSequence(
   { tenant_id }: InstanceRecord,
   plans: Plans,
@@ -323,11 +296,7 @@ export async function planWithOwnBlocks(
   return compiled.plan;
 }
 
-/**
- * Answers of handlers and rate limits name their step by its index, so that none may be in flight.
- *
- * @throws EngineError 400 when the instance has ended, 409 while something of it runs
- */
+/** Outcomes refer to steps by index, so none may be in flight. @throws EngineError 400 or 409 */
 function checkAtRest({ record, plan }: LiveInstance): void {
   const { state, execution } = record.snapshot;
   if (isEnded(state)) throw invalidTransition(`instance ${record.id} is ${state}`);

@@ -1,6 +1,7 @@
 /**
- * Receipts of in-process steps that act outside. The request is in the record of the open step, and then in the row of
- * its output; only a try without output has a row of its own. The receipt of a worker's task is its row.
+ * Receipts of in-process steps with effects outside. The request is in the record of the open step,
+ * and later in the row of its output; only a try without output has a receipt row. The receipt of a
+ * worker's task is the row of the task.
  */
 
 import type { StepRecord } from '../../schema/execution.js';
@@ -14,19 +15,18 @@ import { type LiveInstance, nextId } from './live-instance.js';
 import { EFFECT } from './output-tables.js';
 import type { InstanceRecord } from './record.js';
 
-/** The receipt in the row of an output; `id` is that of the row. */
 export interface OutputEffect {
   readonly id: string;
   readonly text: string;
 }
 
-/** The execution of the instance's effects, by default the instance itself. */
+/** The execution to which the instance's effects belong, by default the instance itself. */
 export function continuityIdOf({ continuity_id, id }: InstanceRecord): string {
   return continuity_id ?? id;
 }
 
-/** A try that is dispatched again after its process died keeps its receipt. @param key the idempotency key */
-export function noteEffect(actor: LiveInstance, dispatch: Dispatch, key: string): void {
+/** A try that is dispatched again after a crash keeps its receipt. */
+export function recordEffect(actor: LiveInstance, dispatch: Dispatch, key: string): void {
   const { blockId, handler, params } = dispatch;
   const { execution } = actor.record.snapshot;
   const open =
@@ -41,9 +41,9 @@ export function noteEffect(actor: LiveInstance, dispatch: Dispatch, key: string)
   };
 }
 
-/** Receipts of ended tries: for the row of the output, or as rows if there is no output. */
+/** Stores receipts of ended tries, and returns the receipts that belong in output rows. */
 export function settleEffects(
-  actor: LiveInstance,
+  { record, env }: LiveInstance,
   turn: Turn,
   effects: readonly EndedEffect[],
   outputs: readonly OutputRow[],
@@ -52,7 +52,18 @@ export function settleEffects(
   for (const ended of effects) {
     const isDone = ended.outcome === 'success';
     const output = isDone ? outputs.find((row) => isOutputOf(row, ended)) : undefined;
-    const receipt = receiptOf(actor, ended, output);
+    const { effect, iteration, attempt, outcome } = ended;
+    const inProcess = inProcessReceipt({
+      ...effect,
+      tenant_id: record.tenant_id,
+      continuity_id: continuityIdOf(record),
+      instance_id: record.id,
+      attempt,
+      outcome,
+      output: output?.output ?? null,
+      updated_at: isoTime(env.now()),
+    });
+    const receipt = { ...inProcess, iteration };
     if (output === undefined) turn.put(EFFECT.insert, receipt.id, receipt);
     else stored.set(output, { id: receipt.id, text: JSON.stringify(receipt) });
   }
@@ -66,22 +77,4 @@ function isOutputOf(row: OutputRow, { effect, iteration, attempt }: EndedEffect)
     row.tryNumber === attempt &&
     row.outputRef === null
   );
-}
-
-function receiptOf(
-  { record, env }: LiveInstance,
-  { effect, iteration, attempt, outcome }: EndedEffect,
-  output: OutputRow | undefined,
-) {
-  const receipt = inProcessReceipt({
-    ...effect,
-    tenant_id: record.tenant_id,
-    continuity_id: continuityIdOf(record),
-    instance_id: record.id,
-    attempt,
-    outcome,
-    output: output?.output ?? null,
-    updated_at: isoTime(env.now()),
-  });
-  return { ...receipt, iteration };
 }

@@ -1,6 +1,6 @@
 /**
- * The rows of open waits for events. Each wait has an id, so that late and repeated events are recognised; `signals.ts`
- * handles events that arrive.
+ * The rows of open waits for events. Each wait has an id, so that late and repeated events are
+ * recognised. `signals.ts` handles the events.
  */
 
 import type { StepRecord } from '../../schema/execution.js';
@@ -8,10 +8,9 @@ import { eventKeyId } from '../../src/base/ids.js';
 import { EVENT_WAIT } from '../event/tables.js';
 import type { Turn } from '../runtime/turn.js';
 import { type LiveInstance, nextId } from './live-instance.js';
-import { tellPeer } from './progress.js';
+import { sendToPeer } from './progress.js';
 import type { InstanceRecord } from './record.js';
 
-/** The open waits with rows, each with the id of its key. */
 export function storedWaits(record: InstanceRecord): Map<string, string> {
   const waits = new Map<string, string>();
   for (const { v } of waitingSteps(record)) {
@@ -20,7 +19,7 @@ export function storedWaits(record: InstanceRecord): Map<string, string> {
   return waits;
 }
 
-/** Keeps the rows equal to the open waits, and notifies the actors of their keys. */
+/** Updates the rows to match the open waits, and notifies the actors of their keys. */
 export function recordEventWaits(actor: LiveInstance, turn: Turn): void {
   const { record, eventWaits } = actor;
   const { id: instance } = record;
@@ -33,14 +32,14 @@ export function recordEventWaits(actor: LiveInstance, turn: Turn): void {
     const key = eventKeyId(record.tenant_id, step.v.n, step.v.k);
     eventWaits.set(wait, key);
     turn.put(EVENT_WAIT.set, wait, { instance_id: instance, id: wait, key_id: key });
-    tellPeer(actor, turn, key, { kind: 'event.wanted', key, wait, instance });
+    sendToPeer(actor, turn, key, { kind: 'event.wanted', key, wait, instance });
   }
   for (const [wait, key] of eventWaits) {
     if (!open.has(wait)) leave(actor, turn, wait, key);
   }
 }
 
-/** After a handover or a rollback, when the rows are outdated. */
+/** Writes the rows again after a handover or a rollback. */
 export function renewEventWaits(actor: LiveInstance, turn: Turn): void {
   const known = [...actor.eventWaits];
   actor.eventWaits.clear();
@@ -50,7 +49,7 @@ export function renewEventWaits(actor: LiveInstance, turn: Turn): void {
   }
 }
 
-/** The instance has moved: it takes no events here. */
+/** Removes all waits of an instance that has moved to another engine. */
 export function dropEventWaits(actor: LiveInstance, turn: Turn): void {
   for (const [wait, key] of actor.eventWaits) leave(actor, turn, wait, key);
 }
@@ -58,7 +57,7 @@ export function dropEventWaits(actor: LiveInstance, turn: Turn): void {
 function leave(actor: LiveInstance, turn: Turn, wait: string, key: string): void {
   actor.eventWaits.delete(wait);
   turn.put(EVENT_WAIT.clear, wait, { instance_id: actor.record.id, id: wait });
-  tellPeer(actor, turn, key, { kind: 'event.unwanted', key, wait });
+  sendToPeer(actor, turn, key, { kind: 'event.unwanted', key, wait });
 }
 
 function waitingSteps({ snapshot }: InstanceRecord): StepRecord[] {

@@ -1,6 +1,7 @@
 /**
- * Messages between parents and children of one shard, and the reads that they need. A message is a row; its hint may
- * be lost, so that the rows are read from time to time. Receiving a message again changes nothing.
+ * Delivers messages between parent and child instances, and reads the rows that they need. A
+ * message is a row with a hint; the hint may be lost, so the rows are also read periodically.
+ * Receiving a message twice has no effect.
  */
 
 import { type InstanceState, isEnded } from '../../schema/states.js';
@@ -33,20 +34,20 @@ export interface FamilyMessagesDeps
       | 'settings'
       | 'whenWriterKnown'
     > {
-  readonly instances: Pick<Instances, 'tell'>;
+  readonly instances: Pick<Instances, 'send'>;
 }
 
 type ChildFind = Extract<Effect, { kind: 'child.find' }>;
 
-/** How long a lost hint can delay an instance. */
+/** The longest delay by a lost hint. */
 const RESCAN_MS = 5_000;
 const PAGE_ROWS = 500;
-/** The hint of a younger message is probably on its way. */
+/** The hint of a younger message is probably still on its way. */
 const YOUNG_MS = 1_000;
-/** A child that cannot be created now is requested again after this. */
+/** The delay before a failed read or creation is repeated. */
 const AGAIN_MS = 1_000;
 
-/** The answer for a child without a row; a child that was to clean up is not replaced by another one. */
+/** The reply for a child without a row. A child that was to clean up is not replaced. */
 const GONE = { retry: 'gone', clean_up: 'cancelled' } as const;
 
 const FIRST = '00000000-0000-0000-0000-000000000000';
@@ -57,13 +58,13 @@ export class FamilyMessages implements Room {
   readonly #rescan: BackgroundJob;
 
   readonly messages = {
-    'family.message': ({ kind: _, ...note }) => this.#received(note),
+    'family.message': ({ kind: _, ...message }) => this.#received(message),
   } satisfies Messages;
   readonly effects = {
     'child.find': (effect) => this.#find(effect),
     'child.look': ({ instance, child, step }) =>
       this.#sendEnd(instance, child, undefined, undefined, step),
-    'family.undelivered': ({ note }) => this.#undelivered(note),
+    'family.undelivered': ({ message }) => this.#undelivered(message),
   } satisfies Effects;
 
   constructor(deps: FamilyMessagesDeps) {
@@ -86,13 +87,12 @@ export class FamilyMessages implements Room {
   readonly tenantBack = this.start;
   readonly stop = () => this.#rescan.stop();
 
-  #received(note: FamilyMessage): void {
-    const { to, from, word } = note;
-    if (isEnd(word)) this.#sendEnd(to, from, word, note);
-    else this.#deps.instances.tell(to, { kind: 'parent.moved', note });
+  #received(message: FamilyMessage): void {
+    const { to, from, word } = message;
+    if (isEnd(word)) this.#sendEnd(to, from, word, message);
+    else this.#deps.instances.send(to, { kind: 'parent.moved', received: message });
   }
 
-  /** Reads the place of the child for its parent. */
   #find(request: ChildFind): void {
     const { instance, start, name, isLater } = request;
     if (isLater) {
@@ -103,7 +103,7 @@ export class FamilyMessages implements Room {
     const { instances, schedule, log } = this.#deps;
     const body = { tenant_id, namespace, sequence, version };
     findPlace(this.#deps, { id: start.child, body }).then(
-      (found) => schedule(() => instances.tell(instance, { kind: 'child.found', start, found })),
+      (found) => schedule(() => instances.send(instance, { kind: 'child.found', start, found })),
       (error: unknown) => {
         log.debug({ err: error }, 'the sequence of a child was not read');
         this.#later(() => this.#find(request));
@@ -111,10 +111,9 @@ export class FamilyMessages implements Room {
     );
   }
 
-  /** The receiver does not exist. */
   #undelivered({ to, from, id, word }: FamilyMessage): void {
     const turn = new Turn();
-    // A parent that waits for a deleted child is notified on its own shard.
+    // Notify the parent, which would otherwise wait for the deleted child.
     if (word === 'retry' || word === 'clean_up') {
       turn.put(FAMILY_MESSAGE.set, `${from}:${to}`, {
         to_id: from,
@@ -153,29 +152,29 @@ export class FamilyMessages implements Room {
     }
   }
 
-  // ---------------------------------------------------------------- how a child has ended
-
   /**
-   * @param word how it ended, if its rows were deleted since
-   * @param step waits for the answer, whatever it is
+   * @param word how the child ended, in case its rows have been deleted since
+   * @param step has requested the report, and receives one even if the child has not ended
    */
   #sendEnd(
     parent: string,
     child: string,
     word: EndWord | undefined,
-    note: FamilyMessage | undefined,
+    received: FamilyMessage | undefined,
     step?: StepTry,
   ): void {
     const { instances, schedule, log } = this.#deps;
     this.#endOf(child, word).then(
       (end) => {
-        // It was revived: its next end has a message of its own.
+        // The child was retried. Its next end sends another message.
         if (end === undefined && step === undefined) return;
-        schedule(() => instances.tell(parent, { kind: 'child.ended', child, end, note, step }));
+        schedule(() => instances.send(parent, { kind: 'child.ended', child, end, received, step }));
       },
       (error: unknown) => {
         log.debug({ err: error }, 'the end of a child was not read');
-        if (note === undefined) this.#later(() => this.#sendEnd(parent, child, word, note, step));
+        if (received === undefined) {
+          this.#later(() => this.#sendEnd(parent, child, word, received, step));
+        }
       },
     );
   }
@@ -192,7 +191,7 @@ export class FamilyMessages implements Room {
     return { kind: 'completed', output: await this.#outputOf(child, row) };
   }
 
-  /** The outputs of the child, or their number and size when they are too large for one output. */
+  /** The outputs of the child, or their number and size when they exceed one output. */
   async #outputOf(child: string, row: ChildEndRow | undefined): Promise<JsonValue> {
     const { loader, settings } = this.#deps;
     const { maxOutputBytes } = settings;
@@ -214,7 +213,6 @@ function isEnd(word: FamilyMessage['word']): word is EndWord {
   return END_WORDS.has(word);
 }
 
-/** @param row of a child that can be retried */
 function failed(
   child: string,
   what: string,
@@ -228,7 +226,7 @@ function failed(
     code: 'child_failed',
     message: `child ${child} ${what}${why}`,
     details: { instance_id: child, failure },
-    // The time of the dead letter: the failure stays the same when compensations fail again.
+    // The time of the dead letter identifies the failure even if compensations fail again.
     ...(failed_at === null ? {} : { note: failed_at }),
     ...(owes && { owes: true }),
   };

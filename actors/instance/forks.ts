@@ -1,6 +1,6 @@
 /**
- * Forks: a new instance in which the finished top-level blocks of the source are finished, too, with copies of their
- * outputs, and which continues from there. The source is read and never changed.
+ * Forks: a new instance that starts with the finished top-level blocks of the source, including
+ * copies of their outputs, and continues from there. The source is not changed.
  */
 
 import { COMPLETED, type Execution, emptyExecution, SKIPPED } from '../../schema/execution.js';
@@ -9,7 +9,7 @@ import type { JsonObject } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { isoTime } from '../../src/base/time.js';
 import { blocksBetween } from '../../src/core/paths.js';
-import type { Plan, PlanNode } from '../../src/core/plan.js';
+import type { PlanNode } from '../../src/core/plan.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, checkContextSize } from './advance.js';
 import { amendedData, signalsOf, takeSignals, topLevelBlock } from './edits.js';
@@ -26,7 +26,6 @@ import { INJECTION } from './tables.js';
 
 type Fork = MessageOf<'fork'>;
 
-/** The size of a row beside its output. */
 const ROW_BYTES = 256;
 
 export const fork: Preparation<'fork'> = async (source, { rows, plans, createBeside }, message) => {
@@ -58,7 +57,7 @@ function isFinished({ d }: Execution, index: number): boolean {
   return code === COMPLETED || code === SKIPPED;
 }
 
-/** On the shard of its source: both ids have the same route. */
+/** On the shard of the source: both ids have the same route. */
 function childOf(
   source: LiveInstance,
   { body, traceparent }: Fork,
@@ -90,12 +89,14 @@ function childOf(
   child.injected = record.injected;
   child.snapshot.execution = finishedParts(record.snapshot.execution, copied);
   for (const [id, output] of record.snapshot.outputs) {
-    if (isWithin(copied, plan, id)) child.snapshot.outputs.set(id, output);
+    const index = plan.indexOf.get(id) ?? -1;
+    const isCopied = copied.some((root) => root.index <= index && index < root.end);
+    if (isCopied) child.snapshot.outputs.set(id, output);
   }
   return liveInstance(child, plan, env);
 }
 
-/** Only the finished blocks, without their times, which were before the fork. */
+/** Only the finished blocks. Their times are cleared, because they precede the fork. */
 function finishedParts({ d, c }: Execution, copied: readonly PlanNode[]): Execution {
   const execution = emptyExecution();
   const counts: Record<number, number> = {};
@@ -110,12 +111,7 @@ function finishedParts({ d, c }: Execution, copied: readonly PlanNode[]): Execut
   return Object.keys(counts).length === 0 ? execution : { ...execution, c: counts };
 }
 
-function isWithin(copied: readonly PlanNode[], plan: Plan, blockId: string): boolean {
-  const index = plan.indexOf.get(blockId) ?? -1;
-  return copied.some((root) => root.index <= index && index < root.end);
-}
-
-/** The unit of its creation, with the reply. */
+/** Fills the unit that creates the fork, including the reply. */
 function begin(
   child: LiveInstance,
   turn: Turn,
@@ -125,8 +121,8 @@ function begin(
   outputs: readonly StoredOutput[],
 ): void {
   const { record, plan } = child;
-  const { request, body: asked } = message;
-  const { from_block_id: blockId } = asked;
+  const { request, body: requested } = message;
+  const { from_block_id: blockId } = requested;
   settleNew(child, turn, () => {
     putAudit(child, turn, [
       { eventType: 'forked', blockId, details: { forked_from: source.record.id } },
@@ -145,12 +141,11 @@ function begin(
     state: 'scheduled',
     copied_blocks: copied.map(({ id }) => id),
     rerun_blocks: plan.roots.filter((root) => !done.has(root)).map((root) => plan.nodes[root]?.id),
-    dry_run: asked.dry_run ?? true,
+    dry_run: requested.dry_run ?? true,
   };
   turn.reply(request, 201, JSON.stringify(body));
 }
 
-/** The output itself goes from row to row as text. */
 function copyOutput(child: LiveInstance, turn: Turn, row: StoredOutput): void {
   const id = nextId(child);
   const { output, ...rest } = row;

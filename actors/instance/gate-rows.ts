@@ -1,6 +1,6 @@
 /**
- * The rows of open gates, which follow from the execution in the unit that changes it, so that the code that opens,
- * moves or withdraws a gate need not update them.
+ * The rows of open approval gates. They are derived from the execution in the unit that changes it,
+ * so code that opens, moves or withdraws a gate need not update them.
  */
 
 import type { Execution, StepRecord } from '../../schema/execution.js';
@@ -20,7 +20,6 @@ export interface OpenGate {
   readonly gate: GatePlan;
 }
 
-/** In the order in which they were reached. */
 export function openGates(plan: Plan, { o }: Execution): OpenGate[] {
   const open: OpenGate[] = [];
   if (!plan.hasGates) return open;
@@ -33,7 +32,6 @@ export function openGates(plan: Plan, { o }: Execution): OpenGate[] {
   return open.sort((a, b) => (a.record.m ?? 0) - (b.record.m ?? 0) || a.node.index - b.node.index);
 }
 
-/** Gates with rows, by the execution that was stored with them. */
 export function knownGates(plan: Plan, execution: Execution): Map<string, KnownGate> {
   const known = new Map<string, KnownGate>();
   for (const { record, gate } of openGates(plan, execution)) {
@@ -42,35 +40,30 @@ export function knownGates(plan: Plan, execution: Execution): Map<string, KnownG
   return known;
 }
 
-// ---------------------------------------------------------------- rows
-
-/** Makes the rows equal to the open gates; call it before the execution is written. */
+/** Updates the rows to match the open gates. Call it before the execution is written. */
 export function writeGates(actor: LiveInstance, turn: Turn): void {
   const { plan, record: instance } = actor;
   if (!plan.hasGates && actor.gates === undefined) return;
   actor.gates ??= new Map();
   const { gates } = actor;
-  const left = new Set(gates.keys());
+  const withdrawn = new Set(gates.keys());
   for (const open of openGates(plan, instance.snapshot.execution)) {
     const { record, gate } = open;
     const known = gates.get(record.k ?? '');
-    // New, or from before a migration that is rolled back: its former row may be closed.
+    // The gate is new, or a rollback restored it; its former row may be closed.
     const id = known === undefined ? nextId(actor) : record.k!;
     record.k = id;
-    left.delete(id);
+    withdrawn.delete(id);
     if (known?.gate === gate && known.deadline === record.d) continue;
     gates.set(id, { gate, deadline: record.d });
     const row = rowOf(actor, open);
     if (known === undefined) turn.put(APPROVAL.insert, id, row);
     else turn.put(APPROVAL.update, id, row);
   }
-  for (const id of left) {
+  for (const id of withdrawn) {
     gates.delete(id);
-    turn.put(APPROVAL.close, id, {
-      id,
-      outcome: 'withdrawn',
-      closed_at: isoTime(actor.env.now()),
-    });
+    const closed_at = isoTime(actor.env.now());
+    turn.put(APPROVAL.close, id, { id, outcome: 'withdrawn', closed_at });
   }
 }
 
@@ -104,7 +97,7 @@ function rowOf(actor: LiveInstance, { node, record, gate }: OpenGate) {
   };
 }
 
-/** Gates that were answered or timed out in one evaluation; `writeGates` withdraws the others. */
+/** Closes gates that were answered or timed out. `writeGates` withdraws all others. */
 export function endGates(actor: LiveInstance, turn: Turn, ended: readonly EndedGate[]): void {
   for (const gate of ended) {
     const isAnswer = gate.end === 'answered';

@@ -1,7 +1,7 @@
 /**
- * The instance actors of one shard, beside what their host does for every keyed actor. A creation with an idempotency
- * key may find its instance; some messages need rows first, and hold the instance meanwhile; so does a deletion of its
- * rows. An instance that cannot even be marked failed is quarantined.
+ * The instance actors of one shard, on top of the generic actor host: deduplication of creations by
+ * idempotency key, messages that read rows before their turn, and the deletion of instances. An
+ * instance whose failure cannot even be recorded is quarantined.
  */
 
 import { isEnded } from '../../schema/states.js';
@@ -49,11 +49,11 @@ export interface InstancesDeps extends HostDeps {
   readonly loader: InstanceLoads;
   readonly plans: Plans;
   readonly reachability: Pick<Kernel['reachability'], 'turnedAway'>;
-  /** A unit of the instance was committed, or its actor was lost with units in flight. */
+  /** Called after a commit of the instance, and when its actor was lost with units in flight. */
   readonly changed: (instance: string) => void;
-  /** A task is about to be committed that waits for a worker, and whose queue is on this shard. */
+  /** Called before the commit of a pending task whose queue is on this shard. */
   readonly taskDecided: (task: ReadyHint) => void;
-  /** A creation whose instance was deleted meanwhile: its place is decided again. */
+  /** Repeats a creation whose existing instance has been deleted. */
   readonly createAgain: (creation: Creation) => void;
 }
 
@@ -70,16 +70,15 @@ interface Prepared {
 export class Instances implements Room {
   readonly #deps: InstancesDeps;
   readonly #host: ActorHost<LiveInstance, Message, LoadedInstance>;
-  /** Keyed creations whose first unit is in flight. */
   readonly #creating = new Map<ResidentInstance, Creation>();
   readonly #preparing = new Map<ResidentInstance, Prepared>();
   readonly #purging = new Set<ResidentInstance>();
-  /** Created while no unit was in flight. */
+  /** The latest instance that was created while no unit was in flight. */
   #created: ResidentInstance | undefined;
-  /** The requested ids of messages that were sent to an unknown id instead. */
-  readonly #askedFor = new WeakMap<object, string>();
+  /** The requested ids of messages that were redirected to an unknown id. */
+  readonly #requestedIds = new WeakMap<object, string>();
   readonly #unknownId = new UnknownId();
-  /** Instances that only requests reach, see `#givesUp`. */
+  /** Instances that receive requests only, see `#givesUp`. */
   readonly #quarantined = new Set<string>();
 
   constructor(deps: InstancesDeps) {
@@ -92,10 +91,10 @@ export class Instances implements Room {
         nameOf: (instanceId) => ({ instanceId }),
         tenantOf: ({ record }) => record.tenant_id,
         load: (ids) => this.#load(ids),
-        // Of instances that are due at one time, those requested first have the highest priority.
+        // Due instances are requested in order of priority.
         loadsInOrder: true,
         restore: (_id, loaded) => loaded && restoreActor(env, { rows, plans }, loaded),
-        // The sequence of an instance may be deleted while it is loaded.
+        // The sequence may be deleted while its instance is loaded.
         readsSince: () => plans.deletions,
         handle: (resident, message) => this.#handle(resident, message),
         awake: (resident, rows) => this.#awake(resident, rows as LoadedInstance),
@@ -119,27 +118,25 @@ export class Instances implements Room {
     );
   }
 
-  /** Actors in memory, and their estimated size. */
   get resident(): { readonly actors: number; readonly bytes: number } {
     return this.#host.resident;
   }
 
-  /** Instances that are being loaded. */
+  /** Requested instances that are not loaded yet. */
   get expected(): number {
     return this.#host.expected;
   }
 
-  /** How many may be loaded before they are due. */
+  /** How many instances may be loaded before they are due. */
   get aheadMax(): number {
     return this.#host.aheadMax;
   }
 
-  /** Loads an instance that is due soon. */
   expect(id: string): void {
     if (!this.#quarantined.has(id)) this.#host.expect(id);
   }
 
-  /** Whether an instance with an idempotency key is new is decided by its first commit. */
+  /** The first commit decides whether a keyed instance is new. */
   create(creation: Creation): void {
     const { env, commits } = this.#deps;
     const { instance, request, sequence } = creation;
@@ -156,28 +153,27 @@ export class Instances implements Room {
     this.#insert(resident, creation, (turn) => create(actor, turn, request, isKeyed));
   }
 
-  /** Keeps an instance that a batch has created. @param characters of its rows */
+  /** Keeps an instance that a batch created; its rows have this many characters. */
   adopt(actor: LiveInstance, characters: number): void {
     if (!isEnded(actor.record.snapshot.state)) this.#host.adopt(actor.record.id, actor, characters);
   }
 
-  tell(id: string, message: InstanceMessage | Repeat): void {
+  send(id: string, message: InstanceMessage | Repeat): void {
     if (message.kind === 'wake' && this.#quarantined.has(id)) return;
     const isForeign =
       'tenant' in message && !('task' in message) && this.isForeign(id, message.tenant);
-    if (isForeign) this.#tellUnknown(id, message);
+    if (isForeign) this.#sendToUnknown(id, message);
     else this.#host.tell(id, message);
   }
 
-  /** It is in memory, and of another tenant. */
   isForeign(id: string, tenant: string): boolean {
     const actor = this.#host.peek(id)?.state;
     return actor !== undefined && !isSeenBy(actor, tenant);
   }
 
-  /** An id of another tenant takes the same read as an unknown id, so that the time does not reveal it. */
-  #tellUnknown(id: string, message: InstanceMessage): void {
-    this.#askedFor.set(message, id);
+  /** Reads an unknown id, so that the response time does not reveal the instance. */
+  #sendToUnknown(id: string, message: InstanceMessage): void {
+    this.#requestedIds.set(message, id);
     this.#host.tell(this.#unknownId.next(), message);
   }
 
@@ -185,14 +181,12 @@ export class Instances implements Room {
     return this.#host.canTake(id);
   }
 
-  /** Evicts the instances of suspended tenants. */
   tenantSuspended(): void {
-    // Those that are not in memory are gone for readers, too.
+    // Readers must not see instances that are not in memory either.
     this.#deps.env.versions?.raiseAll();
     this.#host.dropSuspended();
   }
 
-  /** Drops the instances of a deleted sequence. */
   sequenceEvicted(sequenceId: string): void {
     this.#deps.env.versions?.raiseAll();
     for (const resident of this.#host.residents) {
@@ -200,11 +194,7 @@ export class Instances implements Room {
     }
   }
 
-  /**
-   * Holds an instance whose rows are about to be deleted: its messages wait until `letGo`.
-   *
-   * @returns false when it is busy
-   */
+  /** Blocks an instance until `letGo`, to delete its rows. False when it is busy. */
   hold(id: string): boolean {
     const present = this.#host.peek(id);
     if (present !== undefined && !this.#host.isIdle(present)) return false;
@@ -216,7 +206,7 @@ export class Instances implements Room {
     return true;
   }
 
-  /** @param isGone its rows were deleted; otherwise it is loaded if messages wait */
+  /** Ends `hold`. If the rows remain, the instance is loaded for messages that wait. */
   letGo(id: string, isGone: boolean): void {
     const resident = this.#host.peek(id);
     if (resident === undefined || !this.#purging.delete(resident)) return;
@@ -232,8 +222,8 @@ export class Instances implements Room {
   }
 
   /**
-   * The creator of an instance mostly reads it next: if no other unit is in flight, the record is made while the
-   * writer commits, and sent with the reply.
+   * The caller usually reads the created instance next. If no other unit is in flight, its record
+   * is serialized while the writer commits.
    */
   showCreated(): void {
     const resident = this.#created;
@@ -241,25 +231,21 @@ export class Instances implements Room {
     this.#created = undefined;
     const { state, last, unacked } = resident;
     if (state === undefined || last === undefined || unacked !== 1) return;
-    if (this.#deps.commits.unackedUnits !== 1 || last.bytes > NEWBORN_CHARACTERS_MAX) return;
+    if (this.#deps.commits.unackedUnits !== 1 || last.bytes > CREATED_CHARACTERS_MAX) return;
     const reply: SuccessReply | undefined = last.effects.find((effect) => effect.kind === 'reply');
     if (reply !== undefined) reply.known = knownRecord(state);
   }
 
-  /** Loads the actors that were requested in this turn, and evicts idle ones. */
   endTurn(): void {
     this.#host.endTurn();
   }
 
-  // ---------------------------------------------------------------- messages
-
-  /** A refused instance does not exist. */
+  /** If the unit is refused, the instance does not exist and is dropped. */
   #insert(resident: ResidentInstance, message: Message, fill: (turn: Turn) => void): void {
     this.#host.run(resident, message, fill);
     if (resident.unacked === 0 && resident.phase !== 'loading') this.#forget(resident);
   }
 
-  /** '' when it is not in memory. */
   tenantOf(id: string): string {
     return this.#host.peek(id)?.state?.record.tenant_id ?? '';
   }
@@ -296,7 +282,6 @@ export class Instances implements Room {
     this.#host.run(resident, message, (turn) => handle(actor, turn, message));
   }
 
-  /** Answers a request with the error, and drops hints. */
   #turnAway(
     instance: string,
     message: Message,
@@ -313,7 +298,7 @@ export class Instances implements Room {
     else if ('request' in message) this.#fail(message.request, error);
   }
 
-  /** Hints are dropped if a row repeats them; a watch of heartbeats is repeated here. */
+  /** Drops hints that a row repeats. The watch of a heartbeat has no row and is repeated here. */
   #refuse(resident: ResidentInstance, message: Message, error: EngineError): void {
     const isUndelivered = error === DATABASE_AWAY;
     if (isUndelivered) this.#deps.reachability.turnedAway();
@@ -323,7 +308,7 @@ export class Instances implements Room {
     } else this.#turnAway(resident.id, message, error, 'failed', isUndelivered ? -1 : 0);
   }
 
-  /** A failed instance must not be revived while its sequence is deleted: it was counted as ended. */
+  /** A deletion of a sequence counts its failed instances as ended: they must not be revived. */
   #isDoomed({ record }: LiveInstance, { kind }: Message): boolean {
     return (
       record.snapshot.state === 'failed' &&
@@ -347,9 +332,7 @@ export class Instances implements Room {
     this.#host.tellBehind(resident, [effect]);
   }
 
-  // ---------------------------------------------------------------- messages that need rows
-
-  /** Nothing else happens to the instance meanwhile, so that the rows that are read stay current. */
+  /** The instance handles no other message meanwhile, so that the rows stay current. */
   #prepare(resident: ResidentInstance): void {
     const preparing = this.#preparing.get(resident);
     const actor = resident.state;
@@ -381,10 +364,10 @@ export class Instances implements Room {
       this.#host.proceed(resident);
       return;
     }
-    // The instance was deleted with its sequence: a new actor answers.
-    for (const left of [message, ...resident.stash]) {
-      if (left.kind === 'create') this.#deps.createAgain(left);
-      else this.tell(resident.id, left);
+    // The instance was deleted with its sequence. Another actor replies.
+    for (const remaining of [message, ...resident.stash]) {
+      if (remaining.kind === 'create') this.#deps.createAgain(remaining);
+      else this.send(resident.id, remaining);
     }
   }
 
@@ -395,8 +378,6 @@ export class Instances implements Room {
     this.#fail(request, error instanceof EngineError ? error : DATABASE_AWAY);
   }
 
-  // ---------------------------------------------------------------- what becomes of an actor
-
   #awake(resident: ReadyInstance, loaded: LoadedInstance): void {
     const actor = resident.state;
     this.#host.weigh(resident, actor.kept.characters + actor.tasks.characters + textOf(loaded));
@@ -404,8 +385,8 @@ export class Instances implements Room {
       [...actor.tasks.keys()].map((task) => ({ kind: 'task.opened', instance: resident.id, task })),
     );
     this.#deps.release(taskHints(actor));
-    // An instance that throws again and again fails. Otherwise, steps that ran inside a process or an actor that is
-    // gone run again.
+    // An instance that throws repeatedly is failed. Otherwise, steps whose process or actor has
+    // died run again.
     const isPoisoned = resident.defects >= DEFECTS_MAX;
     const first = isPoisoned ? POISON : WAKE_RECOVERED;
     if (isPoisoned || loaded.timer?.recover === true) {
@@ -413,10 +394,7 @@ export class Instances implements Room {
     }
   }
 
-  /**
-   * A poll that waits on this shard need not wait for the commit: its claim is the instance's next unit, which is
-   * posted with this one.
-   */
+  /** A waiting poll claims the task before this commit: both units are posted together. */
   #decided({ id }: ResidentInstance, { effects }: PendingUnit): void {
     const { env, shard, taskDecided } = this.#deps;
     env.versions?.raise(id);
@@ -432,7 +410,7 @@ export class Instances implements Room {
     this.#prepare(resident);
   }
 
-  /** The row existed: the instance is loaded, and answers the creation. */
+  /** The row exists: the instance is loaded, and replies to the creation. */
   #existed(resident: ResidentInstance): void {
     const creation = this.#creating.get(resident);
     if (creation !== undefined) resident.stash.unshift(creation);
@@ -448,13 +426,13 @@ export class Instances implements Room {
     this.#deps.changed(resident.id);
   }
 
-  /** Its timer row may say `recover`, which is read only when the shard starts. */
+  /** The timer row may not wake it: a `recover` flag is read only when the shard starts. */
   #abandoned(instance: string): void {
     const at = this.#deps.env.now() + RELOAD_MS;
     this.#deps.release([{ kind: 'timer', instance, at, rank: RELOAD_RANK }]);
   }
 
-  /** Not even its failure could be recorded: the engine no longer wakes it. Requests still reach it. */
+  /** Not even the failure could be recorded. Only requests reach the instance from now on. */
   #givesUp(resident: ResidentInstance, message: Message): boolean {
     if (resident.defects <= DEFECTS_MAX || 'request' in message) return false;
     this.#quarantine(resident.id);
@@ -466,7 +444,7 @@ export class Instances implements Room {
     this.#quarantined.add(instanceId);
   }
 
-  /** Requests fail, creations continue unless a row of a deleted sequence is left, hints are dropped. */
+  /** Requests fail, creations continue unless a row of a deleted sequence remains. */
   #missing(
     resident: ResidentInstance,
     messages: readonly Message[],
@@ -476,13 +454,13 @@ export class Instances implements Room {
       if (message.kind === 'create' && orphan)
         this.#fail(message.request, beingRemoved(resident.id));
       else if (message.kind === 'create') this.#deps.createAgain(message);
-      else if ('note' in message) {
-        if (message.note !== undefined) {
-          this.#deps.release([{ kind: 'family.undelivered', note: message.note }]);
+      else if ('received' in message) {
+        if (message.received !== undefined) {
+          this.#deps.release([{ kind: 'family.undelivered', message: message.received }]);
         }
       } else if (message.kind === 'repeat') this.#fail(message.request, message.otherwise);
       else {
-        const id = this.#askedFor.get(message) ?? resident.id;
+        const id = this.#requestedIds.get(message) ?? resident.id;
         const what = 'task' in message ? `worker task ${message.task}` : `instance ${id}`;
         this.#turnAway(id, message, notFound(what), 'skipped');
       }
@@ -494,24 +472,21 @@ export class Instances implements Room {
     this.#host.drop(resident);
   }
 
-  // ---------------------------------------------------------------- answers
-
   #fail(request: number, error: EngineError): void {
     this.#deps.release([{ kind: 'error', request, error }]);
   }
 }
 
-/** Of the unit that creates it: a longer record costs more than it saves. */
-const NEWBORN_CHARACTERS_MAX = 16_384;
+/** The size of the creating unit above which a serialized record costs more than it saves. */
+const CREATED_CHARACTERS_MAX = 16_384;
 
-/** A refused unit that answers no request makes the instance fail. */
 function refusedUnitOf({ effects, origin }: PendingUnit, reason: string): Message | undefined {
   if (effects.some(({ kind }) => kind === 'reply' || kind === 'changed')) return undefined;
   const message = `the database refused the data: ${reason}`;
   return { kind: 'unit.refused', step: origin, code: 'data_refused', reason: message };
 }
 
-/** How soon something is likely to happen to it. */
+/** How soon the instance is likely to be used. */
 function outlookOf({ record, running, tasks, timer }: LiveInstance, now: UnixMs): Outlook {
   const { state } = record.snapshot;
   if (isEnded(state)) return 'ended';
@@ -521,14 +496,13 @@ function outlookOf({ record, running, tasks, timer }: LiveInstance, now: UnixMs)
   return tasks.isClaimed ? 'active' : 'offered';
 }
 
-/** How soon a hint that no row repeats is repeated after its actor could not be loaded. */
+/** The delay before a hint without a row is repeated after its actor could not be loaded. */
 const RELOAD_MS = 1_000;
-/** That of normal priority. */
+/** The rank of normal priority. */
 const RELOAD_RANK = 2;
 
 const WAKE_RECOVERED = { kind: 'wake', recovered: true } as const;
 
-/** Messages that can revive a failed instance. */
 const REVIVING: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
   'retry',
   'patchState',
@@ -536,7 +510,7 @@ const REVIVING: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
   'change',
 ]);
 
-/** After so many defects in a row an instance is failed. */
+/** The number of consecutive defects after which an instance is failed. */
 const DEFECTS_MAX = 3;
 
 const POISON = {

@@ -1,10 +1,9 @@
 /**
- * The outputs that an instance keeps in memory to continue with a plan, read from their rows: those that expressions
- * can read, and those of the items of its open for_each blocks.
+ * Reads the outputs that an instance keeps in memory: those that expressions can read, and those of
+ * the items of its open for_each blocks.
  */
 
 import type { CarriedOutput } from '../../schema/capsule.js';
-import type { Execution } from '../../schema/execution.js';
 import { isJsonObject, type JsonValue } from '../../src/base/json.js';
 import {
   type ItemOutputs,
@@ -17,16 +16,15 @@ import { nodeAt, recordOf } from '../../src/core/paths.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
 import type { KeptOutput, Snapshot } from '../../src/core/progress.js';
 import type { InstanceLoads } from './loads.js';
-import type { ItemOutputRow, ItemsAsk } from './output-loads.js';
+import type { ItemOutputRow, ItemsRequest } from './output-loads.js';
 
 export interface KeptOutputs {
   readonly outputs: Map<string, KeptOutput>;
   readonly items?: Record<string, ItemOutputs>;
 }
 
-/** The part of a snapshot that has the open for_each blocks. */
+/** The parts of a snapshot from which the open for_each blocks follow. */
 export type Place = Pick<Snapshot, 'id' | 'runtime' | 'execution'> & {
-  /** The keys of their items. */
   readonly snapshots: readonly string[];
 };
 
@@ -44,9 +42,9 @@ export async function keptOutputs(
   return items === undefined ? { outputs } : { outputs, items };
 }
 
-type ReadItems = (ask: ItemsAsk) => Promise<readonly ItemOutputRow[]>;
+type ReadItems = (ask: ItemsRequest) => Promise<readonly ItemOutputRow[]>;
 
-/** The outputs of open for_each blocks, by the keys of their items. */
+/** The outputs of open for_each blocks, by the keys of their item lists. */
 export async function itemOutputsOf(
   read: ReadItems,
   plan: Plan,
@@ -56,7 +54,7 @@ export async function itemOutputsOf(
   return Object.fromEntries(runs.flat());
 }
 
-/** Reads from the given rows, oldest first, as the statement does from the table. */
+/** Reads from the given rows (oldest first) with the result of the SQL statement. */
 export function itemsAmong(rows: readonly CarriedOutput[]): ReadItems {
   return async ({ prefix, depth, blocks, items }) => {
     const latest = new Map<string, ItemOutputRow>();
@@ -75,7 +73,6 @@ export function itemsAmong(rows: readonly CarriedOutput[]): ReadItems {
   };
 }
 
-/** Of the run of a for_each that has this key. */
 async function readItems(
   read: ReadItems,
   plan: Plan,
@@ -91,15 +88,18 @@ async function readItems(
     .slice(first.index + 1, first.end)
     .filter((block) => block.index === block.first);
   const run = { instance, prefix: iteration && `${iteration}.`, depth: node.loops.length + 1 };
-  const givers = inside.filter(
+  const collected = inside.filter(
     ({ kind, collectors }) => kind.repeats !== 'iterations' && collectors.includes(first.index),
   );
   const kept = inside.filter(
-    (block) => block.concurrentLoops.includes(first.index) && isKept(block),
+    (block) =>
+      block.concurrentLoops.includes(first.index) &&
+      // The item itself reads the output, as in the evaluator.
+      (block.isRead || (block.type === 'step' && block.isMerged)),
   );
-  const items = inFlight(execution, node);
+  const items = (recordOf(execution, node.index).s ?? []).filter((item) => item >= 0);
   const [lasts, own] = await Promise.all([
-    read({ ...run, blocks: idsOf(givers), items: null }),
+    read({ ...run, blocks: idsOf(collected), items: null }),
     items.length === 0 || kept.length === 0 ? [] : read({ ...run, blocks: idsOf(kept), items }),
   ]);
   const found = noItemOutputs();
@@ -117,20 +117,11 @@ async function readItems(
   return [[key, found]];
 }
 
-function inFlight(execution: Execution, { index }: PlanNode): number[] {
-  return (recordOf(execution, index).s ?? []).filter((item) => item >= 0);
-}
-
-/** Outputs that an item itself reads, as in the evaluator. */
-function isKept(block: PlanNode): boolean {
-  return block.isRead || (block.type === 'step' && block.isMerged);
-}
-
 function isMerged(block: PlanNode, row: ItemOutputRow, isDry: boolean): boolean {
   if (block.type !== 'step' || !block.isMerged || row.output_ref !== null) return false;
-  // The output of a dry run is not that of the handler.
-  const isRehearsed = isDry && (block.mode === 'external' || block.mode === 'in_process');
-  return !isRehearsed && isJsonObject(outputOf(row));
+  // A dry run has not executed the handler.
+  const isSimulated = isDry && (block.mode === 'external' || block.mode === 'in_process');
+  return !isSimulated && isJsonObject(outputOf(row));
 }
 
 function outputOf({ output }: ItemOutputRow): JsonValue {

@@ -1,6 +1,7 @@
 /**
- * Concurrency keys and rate limits of an instance: its requests for slots and grants, and their answers. Requests
- * are numbered and tries are named, so that late and repeated answers are recognised.
+ * Concurrency keys and rate limits of an instance: requests for slots and grants, and their
+ * responses. Requests are numbered and tries are identified, so that late and repeated responses
+ * are recognised.
  */
 
 import { concurrencyKeyId, rateLimitId } from '../../src/base/ids.js';
@@ -8,11 +9,11 @@ import type { UnixMs } from '../../src/base/time.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, advanceTry } from './advance.js';
 import type { Handler, LiveInstance } from './live-instance.js';
-import { tellPeer } from './progress.js';
+import { sendToPeer } from './progress.js';
 import { type InstanceRecord, isKeyed, type PermitStatus, permitStatus } from './record.js';
 import { PERMIT_REQUEST } from './tables.js';
 
-/** Records a change and notifies the key's actor; called before the instance's own row is put. */
+/** Records a changed need for a slot. Call it before the instance's row is put. */
 export function recordPermit(actor: LiveInstance, turn: Turn, before: PermitStatus): void {
   if (isKeyed(actor.record)) keepSlot(actor, before);
   const after = permitStatus(actor.record);
@@ -27,8 +28,9 @@ export function recordPermit(actor: LiveInstance, turn: Turn, before: PermitStat
 }
 
 /**
- * An instance that is neither running nor waiting keeps its slot between tries and in delays, and while it is paused or
- * postponed as long as a handler or worker still has a step of it.
+ * An instance that is neither running nor waiting keeps its slot between tries and during delays.
+ * While it is paused or postponed, it keeps the slot as long as a handler or worker executes one of
+ * its steps.
  */
 function keepSlot({ record, tasks, running }: LiveInstance, before: PermitStatus): void {
   const { state, execution } = record.snapshot;
@@ -56,7 +58,7 @@ function want(actor: LiveInstance, turn: Turn): void {
     number,
     created_at: record.created_at,
   });
-  tellPeer(actor, turn, key, {
+  sendToPeer(actor, turn, key, {
     kind: 'permit.wanted',
     key,
     instance: record.id,
@@ -69,21 +71,21 @@ function want(actor: LiveInstance, turn: Turn): void {
 
 function leave(actor: LiveInstance, turn: Turn, number: number): void {
   const key = keyOf(actor.record);
-  tellPeer(actor, turn, key, { kind: 'permit.left', key, instance: actor.record.id, number });
+  sendToPeer(actor, turn, key, { kind: 'permit.left', key, instance: actor.record.id, number });
 }
 
 function keyOf(record: InstanceRecord): string {
   return concurrencyKeyId(record.tenant_id, record.concurrency_key ?? '');
 }
 
-/** A slot for an outdated request is returned. */
+/** Returns the slot if its request is outdated. */
 export const permitGranted: Handler<'permit.granted'> = (actor, turn, { number }) => {
   const { record } = actor;
   if (!isKeyed(record)) return undefined;
   const status = permitStatus(record);
   const isPresent = record.snapshot.execution.n === number;
   if (status === 'wanted' && isPresent) {
-    // It may start with a delay.
+    // The instance may start with a delay, and holds the slot meanwhile.
     record.snapshot.execution.r = 1;
     return advance(actor, turn, { kind: 'admitted' });
   }
@@ -91,9 +93,7 @@ export const permitGranted: Handler<'permit.granted'> = (actor, turn, { number }
   return undefined;
 };
 
-// ---------------------------------------------------------------- rate limits
-
-/** A late grant, or one whose try is gone or whose instance is paused, is not used; the try requests another one. */
+/** Returns a grant that is late or whose try cannot start; the try requests another one. */
 export const rateGranted: Handler<'rate.granted'> = (actor, turn, { step, grant, usableUntil }) => {
   const now = actor.env.now();
   const key = limitOf(actor, step.node);
@@ -105,13 +105,13 @@ export const rateGranted: Handler<'rate.granted'> = (actor, turn, { step, grant,
   }
   const progress = advanceTry(actor, turn, { kind: 'rate.granted', ...step });
   const isUsed = progress !== undefined;
-  // The time at which the try began, as callers see it.
+  // The start of the try, as callers of the target see it.
   reportUse(actor, turn, key, grant, isUsed ? actor.env.now() : null);
   if (isUsed) rememberUse(actor, grant);
   return progress;
 };
 
-/** No grant is repeated after so many others. */
+/** A grant is not repeated after this many newer ones. */
 const GRANTS_REMEMBERED = 16;
 
 function rememberUse(actor: LiveInstance, grant: number): void {
@@ -128,7 +128,7 @@ function reportUse(
   at: UnixMs | null,
 ): void {
   if (grant === 0 || limit === undefined) return;
-  tellPeer(actor, turn, limit, { kind: 'rate.used', limit, grant, at });
+  sendToPeer(actor, turn, limit, { kind: 'rate.used', limit, grant, at });
 }
 
 function limitOf(actor: LiveInstance, node: number): string | undefined {

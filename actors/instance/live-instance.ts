@@ -1,6 +1,7 @@
 /**
- * The state of one instance in memory: plain data, which the functions of this room change. It is ahead of the
- * database until the units in flight are acknowledged; if one is refused, the state is rebuilt from rows.
+ * The state of one instance in memory: plain data, changed by the functions of this folder. It is
+ * ahead of the database until its units in flight are acknowledged; if one is refused, the state is
+ * rebuilt from rows.
  */
 
 import { routeOf } from '../../src/base/ids.js';
@@ -21,7 +22,6 @@ import { KeptValues, LazyMap, TaskCache } from './memory.js';
 import type { InstanceMessage, MessageOf } from './messages.js';
 import type { InstanceRecord, NewInstance } from './record.js';
 
-/** The surroundings of the instances of a shard. */
 export interface InstanceEnv
   extends Pick<Kernel, 'ids' | 'now' | 'random'>,
     Pick<
@@ -35,33 +35,24 @@ export interface InstanceEnv
       | 'unpoliciedRetry'
       | 'workerStaleMs'
     > {
-  /** The time of audit entries: never earlier than what a reader of the change feed has seen. */
+  /** The time of audit entries, never earlier than the position of a reader of the change feed. */
   readonly stamp: () => UnixMs;
   readonly webhookTargets: (tenant: string, event: WebhookEvent) => readonly WebhookTarget[];
-  /** Heartbeat silence counts from here at the earliest: none could arrive while the engine was away. */
+  /** Heartbeat silence counts from here at the earliest: none could arrive before. */
   readonly readySince: (tenant: string) => UnixMs;
-  /** When the last outage ended, in which no report could arrive; now while it lasts, 0 when there was none. */
+  /** The end of the last outage, in which no report could arrive; 0 without one. */
   readonly outageEnd: () => UnixMs;
-  /**
-   * The child with its sequence and route, as decided for the unit that creates it.
-   *
-   * @param found what was read for it
-   * @returns undefined when its sequence has to be read first
-   * @throws EngineError why it cannot be created
-   */
+  /** Undefined when rows have to be read first; throws EngineError when it cannot be created. */
   readonly placeChild: (
     requested: NewInstance,
     found: Found | undefined,
   ) => NewInstance | undefined;
-  /** Milliseconds from an arbitrary origin. */
   readonly monotonic: () => number;
-  /** Absent: nothing is measured. */
   readonly measures?: Measures;
-  /** Absent: reads are not cached. */
   readonly versions?: Versions | undefined;
 }
 
-/** Columns of an open gate's row that may change while it is open. */
+/** The columns of an open gate's row that can change. */
 export interface KnownGate {
   readonly gate: GatePlan;
   readonly deadline: number | undefined;
@@ -69,24 +60,23 @@ export interface KnownGate {
 
 export interface LiveInstance {
   readonly record: InstanceRecord;
-  /** Of its sequence, and of its injected blocks. */
   plan: Plan;
   readonly env: InstanceEnv;
   /** Open tasks, and some that ended recently. */
   readonly tasks: TaskCache;
   readonly kept: KeptValues;
-  /** In-process steps whose outcome has not come back, by node and iteration. */
+  /** In-process steps without an outcome yet, by node and iteration. */
   readonly running: LazyMap<string, StepTry>;
-  /** When the latest grants of rate limits were used: a repeated grant is not reported as unused. */
+  /** Use times of the latest rate-limit grants, to recognise repeated ones. */
   readonly usedGrants: LazyMap<number, UnixMs>;
-  /** Its open waits for events, each with the id of its key. */
+  /** Open waits for events, each with the id of its event key. */
   readonly eventWaits: LazyMap<string, string>;
-  /** Open gates that have rows, by their ids; undefined: there were none. */
+  /** Open gates that have rows, by id; undefined when there were none. */
   gates: Map<string, KnownGate> | undefined;
   timer: StoredTimer | undefined;
-  /** Collects the audit of the unit that creates the instance, which its row carries: JSON, with commas. */
+  /** While the instance is being created: its audit entries as JSON, separated by commas. */
   creationAudit: string | undefined;
-  /** The routing bits of its id, and of the ids of its tasks and rows. */
+  /** The routing bits of its id, shared by the ids of its tasks and rows. */
   readonly route: number;
 }
 
@@ -111,7 +101,7 @@ export function nextId({ env, route }: LiveInstance): string {
   return env.ids.next(route);
 }
 
-/** Whether the caller may know of this instance. */
+/** Whether the caller's tenant may see this instance; '' sees all. */
 export function isSeenBy({ record }: LiveInstance, tenant: string): boolean {
   return tenant === '' || tenant === record.tenant_id;
 }
@@ -120,26 +110,20 @@ export function stepKey(step: { readonly node: number; readonly iteration: strin
   return `${step.node}/${step.iteration}`;
 }
 
-// ---------------------------------------------------------------- handlers of its messages
-
-/** The progress of the evaluator; `'touched'` when only the row changed, undefined for neither. */
-export type Came = Progress | 'touched' | undefined;
+/** `'touched'` when only the row changed, undefined when nothing did. */
+export type Handled = Progress | 'touched' | undefined;
 
 type Kind = InstanceMessage['kind'];
 
-/** Throws the EngineError for a wrong request before the first change. */
+/** Throws EngineError for an invalid request, before the first change. */
 export type Handler<K extends Kind> = (
   actor: LiveInstance,
   turn: Turn,
   message: MessageOf<K>,
-) => Came;
+) => Handled;
 
-/**
- * Changes the instance; everything that can be refused is refused before.
- *
- * @param before the result of the earlier actions of the same message
- */
-export type Action = (turn: Turn, before?: Came) => Came;
+/** Changes the instance after all checks; `before` is the result of earlier actions. */
+export type Action = (turn: Turn, before?: Handled) => Handled;
 
 export interface Sources {
   readonly rows: InstanceLoads;
@@ -149,9 +133,9 @@ export interface Sources {
 }
 
 /**
- * Reads the rows that a message needs and an actor does not hold. `Instances` lets the units before such a
- * message settle, and keeps back the messages behind it meanwhile. Rejects with the EngineError that is the
- * answer, or because the rows cannot be read.
+ * Reads the rows that a message needs. `Instances` waits for the units before the message, and
+ * delays the messages after it. Rejects with the EngineError of the reply, or when the rows cannot
+ * be read.
  */
 export type Preparation<K extends Kind> = (
   actor: LiveInstance,
@@ -159,5 +143,5 @@ export type Preparation<K extends Kind> = (
   message: MessageOf<K>,
 ) => Promise<Action>;
 
-/** Resolves with undefined when the actor can handle the message now. */
+/** Resolves with undefined when the regular handler can continue. */
 export type Prepare = (actor: LiveInstance, sources: Sources) => Promise<Action | undefined>;

@@ -1,4 +1,4 @@
-/** The reads of instances: their actors with everything beside the row, the ends of children, due timers and claims. */
+/** Reads of instances: actors with all their rows, the ends of children, due timers and claims. */
 
 import type { Variant } from '../../schema/release-states.js';
 import type { InstanceState, TaskState } from '../../schema/states.js';
@@ -11,7 +11,7 @@ import type { DueTimer } from '../runtime/timer.js';
 import { outputLoads } from './output-loads.js';
 import { BLOCK_OUTPUTS, type SIGNALS } from './output-tables.js';
 import { type FAMILY_MESSAGES, INSTANCES } from './tables.js';
-import { TASKS, WORKER_TASKS } from './task-tables.js';
+import { type OPEN_TASKS, TASKS, WORKER_TASKS } from './task-tables.js';
 
 export const INSTANCE_COLUMNS = columnsBut(
   INSTANCES,
@@ -38,7 +38,6 @@ export interface WorkerTaskRow
   readonly state: TaskState;
 }
 
-/** The row of the instance in `timers`, as last written; undefined when there is none. */
 export interface StoredTimer {
   readonly fireAt: UnixMs | null;
   readonly recover: boolean;
@@ -49,7 +48,7 @@ export interface LoadedInstance {
   readonly timer: StoredTimer | undefined;
   readonly tasks: readonly WorkerTaskRow[];
   readonly snapshots: ReadonlyMap<string, JsonValue[]>;
-  /** Kept for waits, oldest first. */
+  /** Signals that no step has taken yet, oldest first. */
   readonly signals: readonly KeptSignalRow[];
 }
 
@@ -60,35 +59,32 @@ export type KeptSignalRow = StoredRow<
 
 export type ListedOutput = StoredRow<typeof BLOCK_OUTPUTS, (typeof OUTPUT_COLUMNS)[number]>;
 
-/** The end of an instance, and the size of its outputs. */
 export interface ChildEndRow {
   readonly state: InstanceState;
-  /** JSON text. */
   readonly failure: string | null;
-  /** Of the dead letter: another one for each failure. */
+  /** The time of the dead letter, which differs for each failure. */
   readonly failed_at: string | null;
-  /** Failed, and a retry has something to clean up. */
+  /** Whether the instance has failed and a retry would clean up. */
   readonly owes: boolean;
   readonly rows: number;
   readonly bytes: number;
 }
 
-/** The columns beside the instance; snapshots and signals are JSON, null when there are none. */
+/** The columns that do not belong to the instance; snapshots and signals are JSON or null. */
 interface Beside {
   readonly has_timer: boolean;
   readonly fire_at: string | null;
   readonly recover: boolean;
   readonly snapshots: string | null;
   readonly signals: string | null;
-  /** Of the task in this row, from 1; null: there is no open task. */
+  /** The number of the task in this row, from 1; null without an open task. */
   readonly place: number | null;
 }
 
-/** Names of the columns of a task in the row of its instance. */
 export const TASK_ALIASES: readonly (readonly [column: keyof WorkerTaskRow, alias: string])[] =
   TASK_COLUMNS.map((column) => [column, `task_${column}`]);
 
-/** Large columns, which only the first of an instance's rows has. */
+/** Large columns, which are null in all but the first row of an instance. */
 export const LARGE_COLUMNS: ReadonlySet<string> = new Set([
   'metadata',
   'data',
@@ -108,7 +104,7 @@ const OF_INSTANCE = INSTANCE_COLUMNS.map((column) =>
 
 const IS_LIVE = "i.state not in ('completed', 'cancelled')";
 
-// A failed try keeps its checkpoint for the next one.
+// A failed try hands its checkpoint to the next one.
 const IS_OPEN_TASK =
   "(state in ('pending', 'claimed') or (withdrawn and state = 'failed' and checkpoint_seq > 0))";
 
@@ -116,14 +112,14 @@ const SNAPSHOTS =
   `case when ${IS_LIVE} then (select json_agg(json_build_object('key', key, 'items', items) order by key) ` +
   'from iteration_snapshots where instance_id = i.id) end';
 
-// Of ended instances, too: they may be resumed from a block that waits.
+// Also for ended instances, which may be resumed from a block that waits.
 const KEPT_SIGNALS =
   'case when i.signal_count > 0 then (select json_agg(json_build_object(' +
   "'seq', seq, 'id', id, 'signal_type', signal_type, 'payload', payload::text, 'sent_by', sent_by" +
   ") order by seq) from signals where instance_id = i.id and status = 'kept') end";
 
 export const INSTANCE_SQL = {
-  // One statement, since another one costs a fifth of a millisecond. There is a row for each open task, and most
+  // One statement, because another one costs 0.2 ms. It returns a row for each open task; most
   // instances have one or none.
   instances:
     `select ${OF_INSTANCE.join(', ')}, ` +
@@ -139,7 +135,6 @@ export const INSTANCE_SQL = {
   endedInstances:
     "select id from instances where id = any($1::uuid[]) and state in ('completed', 'cancelled') " +
     'and updated_at < $2::timestamptz',
-  // Of a deleted sequence.
   orphanedInstances:
     'select i.id from instances i where i.id = any($1::uuid[]) ' +
     'and exists (select 1 from sequence_tombstones t where t.id = i.sequence_id)',
@@ -148,11 +143,10 @@ export const INSTANCE_SQL = {
   familyMessages:
     'select to_id, from_id, id, word from kin_notes where (to_id, from_id) > ($1::uuid, $2::uuid) ' +
     `and id < $3::uuid and ${isOwn('to_id', '$5', '$6')} order by to_id, from_id limit $4`,
-  // Without the outputs.
   childEnds: ofIds(
     'o.state, o.failure, o.failed_at, o.owes, o.rows, o.bytes',
     'select i.state, i.failure, t.rows, t.bytes, ' +
-      // The large column is read of failed ones only.
+      // Read the large column of failed instances only.
       "case when i.state = 'failed' then i.execution->'m' is not null else false end as owes, " +
       '(select d.failed_at from dead_letters d where d.instance_id = i.id) ' +
       'from instances i cross join lateral (' +
@@ -171,7 +165,7 @@ function ownLoads(queries: Queries) {
   const childEnds = sql.batch<string, ChildEndRow>('childEnds', columnOf);
   const childOutputs = sql.batch<string, ListedOutput>('childOutputs', columnOf);
   return {
-    /** Everything that actors need, except outputs, which depend on the plan. */
+    /** Everything that actors need except outputs, which depend on the plan. */
     async instances(ids: readonly string[]): Promise<Map<string, LoadedInstance>> {
       const found = new Map<string, LoadedInstance & { readonly tasks: WorkerTaskRow[] }>();
       for (const columns of await sql.all<InstanceRow & Beside>('instances', [ids])) {
@@ -185,26 +179,17 @@ function ownLoads(queries: Queries) {
       return found;
     },
 
-    /** Which of the instances ended, and did not change since that time. */
-    async endedInstances(ids: readonly string[], before: UnixMs): Promise<string[]> {
-      return idsOf(await sql.all('endedInstances', [ids, isoTime(before)]));
-    },
-
-    /** Which of the instances belong to a deleted sequence. */
-    async orphanedInstances(ids: readonly string[]): Promise<string[]> {
-      return idsOf(await sql.all('orphanedInstances', [ids]));
-    },
-
-    task(id: string): Promise<WorkerTaskRow | undefined> {
-      return sql.one('task', [id]);
-    },
-
+    endedInstances: async (ids: readonly string[], before: UnixMs): Promise<string[]> =>
+      idsOf(await sql.all('endedInstances', [ids, isoTime(before)])),
+    orphanedInstances: async (ids: readonly string[]): Promise<string[]> =>
+      idsOf(await sql.all('orphanedInstances', [ids])),
+    task: (id: string): Promise<WorkerTaskRow | undefined> => sql.one('task', [id]),
     async taskOwners(tasks: readonly string[]): Promise<Map<string, string>> {
       const rows = await sql.all<{ id: string; instance_id: string }>('taskOwners', [tasks]);
       return new Map(rows.map((row) => [row.id, row.instance_id]));
     },
 
-    /** The next messages to instances of the shard, behind the place, with older ids. */
+    /** The messages to instances of the shard after this position, with ids below `before`. */
     familyMessages(
       after: { readonly to: string; readonly from: string },
       before: string,
@@ -212,16 +197,9 @@ function ownLoads(queries: Queries) {
     ): Promise<StoredRow<typeof FAMILY_MESSAGES>[]> {
       return sql.own('familyMessages', [after.to, after.from, before, limit]);
     },
-
-    /** Undefined: there is no such instance. */
-    async childEnd(id: string): Promise<ChildEndRow | undefined> {
-      return (await childEnds.read(id))[0];
-    },
-
-    /** All its outputs, oldest first. */
-    childOutputs(id: string): Promise<ListedOutput[]> {
-      return childOutputs.read(id);
-    },
+    childEnd: async (id: string): Promise<ChildEndRow | undefined> => (await childEnds.read(id))[0],
+    /** Oldest first. */
+    childOutputs: (id: string): Promise<ListedOutput[]> => childOutputs.read(id),
   };
 }
 
@@ -246,7 +224,6 @@ function loadedOf(columns: InstanceRow & Beside): LoadedInstance & { tasks: Work
 
 const ROW_COLUMNS = [...INSTANCE_COLUMNS, 'injected'].map((column) => [column, column] as const);
 
-/** @param columns with the names that they have in the row */
 function picked<Row extends object>(
   row: object,
   columns: readonly (readonly [column: string, name: string])[],
@@ -261,23 +238,13 @@ function parsedRows<Row>(text: string | null): Row[] {
   return text === null ? [] : (JSON.parse(text) as Row[]);
 }
 
-// ---------------------------------------------------------------- timers and claims of a shard
-
-/** Overdue timers of one read. */
 export const OVERDUE_ROWS_MAX = 1_000;
 
-/** The tenant by a sub-select, not a join: timers are read in the order of their index, whatever the statistics. */
+/** A sub-select for the tenant, not a join, so that every plan reads timers in index order. */
 const OF_TIMER =
   't.instance_id as instance, t.rank, ' +
   "coalesce((select i.tenant_id from instances i where i.id = t.instance_id), '') as tenant " +
   'from timers t';
-
-interface ClaimRow {
-  readonly task_id: string;
-  readonly instance_id: string;
-  readonly tenant_id: string;
-  readonly heartbeat_at: string | null;
-}
 
 export const TIMER_SQL = {
   dueTimers:
@@ -300,7 +267,6 @@ function timerLoads(queries: Queries) {
   const sql = queries.of(TIMER_SQL);
 
   return {
-    /** Streams timers that are due after `from` and until `to`. */
     dueTimers(
       from: UnixMs,
       to: UnixMs,
@@ -314,20 +280,20 @@ function timerLoads(queries: Queries) {
       );
     },
 
-    /** The first instances whose timers were due in that time. */
-    overdueTimers(from: UnixMs, to: UnixMs): Promise<DueTimer[]> {
-      return sql.own('overdueTimers', [boundOf(from), isoTime(to)]);
-    },
-
-    /** Instances with work inside a process that is gone. */
-    recoverable(each: (timer: DueTimer) => void): Promise<void> {
-      return sql.each<DueTimer>('recover', [], each);
-    },
-
+    /** The earliest timers that were due after `from` and until `to`. */
+    overdueTimers: (from: UnixMs, to: UnixMs): Promise<DueTimer[]> =>
+      sql.own('overdueTimers', [boundOf(from), isoTime(to)]),
+    /** Instances with work in a process that has died. */
+    recoverable: (each: (timer: DueTimer) => void): Promise<void> =>
+      sql.each<DueTimer>('recover', [], each),
     claimedTasks(
       each: (task: string, instance: string, heartbeatAt: UnixMs, tenant: string) => void,
     ): Promise<void> {
-      return sql.each<ClaimRow>('claimedTasks', [], (row) => {
+      type Row = StoredRow<
+        typeof OPEN_TASKS,
+        'task_id' | 'instance_id' | 'tenant_id' | 'heartbeat_at'
+      >;
+      return sql.each<Row>('claimedTasks', [], (row) => {
         const { task_id, instance_id, tenant_id, heartbeat_at } = row;
         each(task_id, instance_id, heartbeat_at === null ? 0 : Date.parse(heartbeat_at), tenant_id);
       });

@@ -1,7 +1,7 @@
 /**
- * The memory of one instance beside its context: the outputs that its expressions can read, the items of its for_each
- * blocks, and its tasks with their parameters. The sum is limited, since one instance with very many values could
- * exhaust its shard whenever it is loaded.
+ * The memory of one instance apart from its context: outputs that expressions can read, items of
+ * for_each blocks, and tasks with their parameters. The sum is limited, because one instance with
+ * very many values could exhaust its shard whenever it is loaded.
  */
 
 import { sizeWithin } from '../../src/base/bounds.js';
@@ -13,41 +13,31 @@ import type { WorkerTaskRecord } from './worker-task.js';
 
 const MAX = LIMITS.keptCharactersMax;
 
-/**
- * @param what `the thing is`
- * @throws EngineError 413
- */
+/** @param what such as `output is`. @throws EngineError 413 */
 export function checkBytes(what: string, bytes: number, max: number): void {
   if (bytes > max) throw tooLarge(`${what} ${bytes} bytes, the limit is ${max}`);
 }
 
-/** Of JSON, for a character of `sizeWithin`: a control character is written \u001f. */
+/** Bytes of JSON per character of `sizeWithin`: a control character is written as \u001f. */
 export const BYTES_PER_CHARACTER_MAX = 6;
 
-/**
- * The bytes of the value as JSON when they are more than `max`. Far smaller values, almost all, are not serialized,
- * which takes several times as long.
- */
+/** The bytes of JSON if they exceed `max`. Most values are far smaller, and not serialized. */
 export function bytesBeyond(value: JsonValue, max: number): number | undefined {
   if (sizeWithin(value, Math.floor(max / BYTES_PER_CHARACTER_MAX)) !== undefined) return undefined;
   const bytes = Buffer.byteLength(JSON.stringify(value));
   return bytes > max ? bytes : undefined;
 }
 
-/**
- * @param what `the thing is`
- * @throws EngineError 413 when the value is larger than `max` bytes as JSON
- */
+/** @throws EngineError 413 when the value exceeds `max` bytes of JSON */
 export function checkSize(what: string, value: JsonValue, max: number): void {
   checkBytes(what, bytesBeyond(value, max) ?? 0, max);
 }
 
-/** Characters of JSON, roughly; a value beyond the limit counts as just beyond. */
+/** Approximate characters of JSON. A value above the limit counts as just above it. */
 export function charactersOf(value: JsonValue): number {
   return sizeWithin(value, MAX) ?? MAX + 1;
 }
 
-/** The sizes of outputs and items. */
 export class KeptValues {
   readonly #sizes = new LazyMap<string, number>();
   #characters = 0;
@@ -68,7 +58,6 @@ export class KeptValues {
     this.#set(`items:${key}`, characters);
   }
 
-  /** Counts again: some values were removed. */
   count({ outputs, snapshots }: Snapshot): void {
     this.#sizes.clear();
     this.#characters = 0;
@@ -82,31 +71,27 @@ export class KeptValues {
   }
 }
 
-// ---------------------------------------------------------------- tasks
-
-/** Names a step; the index of its node may change with the plan. */
+/** Identifies a step independently of the plan, which may change. */
 export interface TaskStep {
   readonly blockId: string;
   readonly iteration: string;
 }
 
-/** Ended tasks are kept for a while, for late calls and for the checkpoint of a next try. */
+/** Ended tasks that are kept for late calls, and for the checkpoint of the next try. */
 const ENDED_TASKS_KEPT = 32;
 
-/** Of more tasks the states are not checked after each unit. */
+/** With more tasks, their states are not checked after each unit. */
 const LOOKED_AT_MAX = 8;
 
 /**
- * The open tasks, and some that ended recently. An index has the last task of each step, so that an event costs the
- * same with five open tasks as with five thousand.
+ * The open tasks and some recently ended ones, with an index of the latest task of each step, so
+ * that an event costs the same with 5 and with 5,000 open tasks.
  */
 export class TaskCache extends Map<string, WorkerTaskRecord> {
   readonly #lastOf = new LazyMap<string, string>();
-  /** In the order in which they ended. */
   readonly #ended = new LazyMap<string, true>();
   #characters = 0;
 
-  /** Of the parameters of all tasks, as JSON. */
   get characters(): number {
     return this.#characters;
   }
@@ -115,7 +100,7 @@ export class TaskCache extends Map<string, WorkerTaskRecord> {
     return this.size - this.#ended.size;
   }
 
-  /** Whether workers hold claims; assumed of very many tasks. */
+  /** Whether workers hold claims; assumed when there are many tasks. */
   get isClaimed(): boolean {
     return this.size > LOOKED_AT_MAX || this.hasClaimed;
   }
@@ -133,7 +118,7 @@ export class TaskCache extends Map<string, WorkerTaskRecord> {
     }
     const step = stepOf(task.block_id, task.iteration);
     const last = this.#lastOf.get(step);
-    // A task that ended long ago may be loaded for a late call; ids ascend.
+    // A late call may load an old task; ids ascend.
     if (last === undefined || id >= last) this.#lastOf.set(step, id);
     if (task.state === 'completed' || task.state === 'failed') this.#ended.set(id, true);
     return super.set(id, task);
@@ -149,13 +134,12 @@ export class TaskCache extends Map<string, WorkerTaskRecord> {
     return super.delete(id);
   }
 
-  /** The newest task of the step that is kept. */
   lastOf({ blockId, iteration }: TaskStep): WorkerTaskRecord | undefined {
     const id = this.#lastOf.get(stepOf(blockId, iteration));
     return id === undefined ? undefined : this.get(id);
   }
 
-  /** The task has ended: the oldest ended ones make room for it. */
+  /** Records the end of a task, and drops the oldest ended ones. */
   ended(id: string): void {
     this.#ended.set(id, true);
     for (const oldest of this.#ended.keys()) {
@@ -171,7 +155,7 @@ function stepOf(blockId: string, iteration: string): string {
 
 const NO_ENTRIES: ReadonlyMap<never, never> = new Map<never, never>();
 
-/** Takes no room until something is put into it; an empty Map takes 200 bytes, times many thousand instances. */
+/** A Map that allocates on the first `set`: an empty one takes 200 bytes. */
 export class LazyMap<Key, Value> implements Iterable<[Key, Value]> {
   #map: Map<Key, Value> | undefined;
 

@@ -1,6 +1,6 @@
 /**
- * The messages to instances. Messages with a `request` come from outside and are answered; the others are the
- * engine's own, and hints among them may be dropped.
+ * The messages to instances. Those with a `request` come from outside and get a reply. The others
+ * are internal; hints among them may be lost.
  */
 
 import type { BodyOf, QueryOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
@@ -16,7 +16,7 @@ import type { Found } from './creation.js';
 import type { Order } from './orders.js';
 import type { NewInstance } from './record.js';
 
-/** `tenant` is '' when the caller named none, and sees every tenant's instances. */
+/** `tenant` is '' for a caller without a tenant, who sees all instances. */
 interface FromOutside {
   readonly request: number;
   readonly tenant: string;
@@ -24,10 +24,8 @@ interface FromOutside {
 
 export type GivenAnswer = Omit<GateAnswer, 'more'>;
 
-/** The request of a route. */
 interface Called<Kind extends string, Id extends ShardRouteId> extends Call<BodyOf<Id>> {
   readonly kind: Kind;
-  /** Of a tree: the requested part. */
   readonly part?: Id extends 'instances.tree' ? QueryOf<Id> : never;
 }
 
@@ -37,14 +35,14 @@ type CalledBy<Id> = Id extends InstanceRouteId & `instances.${infer Kind}`
     ? Called<`task.${Kind}`, Id>
     : never;
 
-/** Routes whose path names an instance or a task, which receives the request under their name. */
+/** Routes with the id of an instance or a task; the message kind is the route's name. */
 export type InstanceRouteId = Extract<RoutesOf<'by-id'>, `instances.${string}`>;
 export type TaskRouteId = Extract<RoutesOf<'by-id'>, `workers.${string}`>;
 
-/** A worker's request about a task; `claim_epoch` is absent with old clients. */
+/** A worker's request about a task. Old clients send no `claim_epoch`. */
 export type WorkerRequest = CalledBy<TaskRouteId> & {
   readonly task: string;
-  /** The reply does not include the record of the task. */
+  /** The reply omits the record of the task. */
   readonly isBrief?: true;
 };
 
@@ -52,20 +50,18 @@ export type InstanceRequest =
   | CalledBy<InstanceRouteId>
   | Called<'migrate', 'sequences.migrateInstance'>
   | WorkerRequest
-  /** For a stream: the state and its version. */
+  /** Reads the state and its version for a stream. */
   | ({ readonly kind: 'look'; readonly version: number } & FromOutside)
-  /** The answer of a person at one of its gates. */
   | ({
       readonly kind: 'answer';
       readonly approval: string;
       readonly given: GivenAnswer;
     } & FromOutside)
-  /** For its explanation: its waits. */
   | ({ readonly kind: 'standing'; readonly child?: string | undefined } & FromOutside)
-  /** Of its execution, see `ownership.ts`. */
+  /** An order of its execution, see `ownership.ts`. */
   | ({ readonly kind: 'order'; readonly order: Order } & FromOutside);
 
-/** Messages of queues, keys and limits, without their receiver. */
+/** Messages of queues, keys and limits, without the id of the receiver. */
 type Hinted = Unaddressed<Extract<PeerMessage, { kind: HintKind }>>;
 type HintKind =
   | 'claim'
@@ -78,38 +74,33 @@ type Unaddressed<Message> = Message extends unknown ? Omit<Message, 'instance'> 
 
 export type InstanceMessage =
   | InstanceRequest
-  /** One instance of many; the shard counts the results of `group`. */
+  /** A change of many instances; the shard counts the results of `group`. */
   | ({ readonly kind: 'change'; readonly group: number } & Omit<ChangeMany, 'ids'>)
-  /** Something may be due. `recovered`: steps that ran inside a process that died run again. */
+  /** Work may be due. `recovered`: in-process steps whose process died run again. */
   | { readonly kind: 'wake'; readonly recovered: boolean }
   | Hinted
-  /** The place of a child was read. */
-  | {
-      readonly kind: 'child.found';
-      readonly start: ChildStart;
-      readonly found: Found;
-    }
-  /** A child has ended, as it reported or as a block requested to know. */
+  /** The sequence of a child has been looked up. */
+  | { readonly kind: 'child.found'; readonly start: ChildStart; readonly found: Found }
+  /** A child has ended. The child reports it, or a block has requested it. */
   | {
       readonly kind: 'child.ended';
       readonly child: string;
-      /** Undefined: it has not ended. */
+      /** Undefined when the child has not ended. */
       readonly end: ChildEnd | undefined;
-      readonly note: FamilyMessage | undefined;
-      /** The block that requested it. */
+      readonly received: FamilyMessage | undefined;
+      /** The step that requested the report. */
       readonly step: StepTry | undefined;
     }
-  /** The state of the parent changed. */
-  | { readonly kind: 'parent.moved'; readonly note: FamilyMessage }
+  | { readonly kind: 'parent.moved'; readonly received: FamilyMessage }
   | { readonly kind: 'step.outcome'; readonly step: StepTry; readonly outcome: StepOutcome }
-  /** A unit cannot be stored, or its actor throws: the step or the instance fails. */
+  /** The database refused a unit, or the actor threw: the step or the instance fails. */
   | {
       readonly kind: 'unit.refused';
       readonly step: StepTry | undefined;
       readonly code: 'data_refused' | 'internal_error';
       readonly reason: string;
     }
-  /** The task's heartbeat may have been silent for too long. */
+  /** The heartbeat of the task may be overdue. */
   | { readonly kind: 'reap'; readonly task: string };
 
 export type MessageOf<Kind extends InstanceMessage['kind']> = Extract<
@@ -117,7 +108,7 @@ export type MessageOf<Kind extends InstanceMessage['kind']> = Extract<
   { kind: Kind }
 >;
 
-/** A creation. With an idempotency key the actor may exist already. */
+/** With an idempotency key, the instance may exist already. */
 export interface Creation {
   readonly kind: 'create';
   readonly request: number;
@@ -125,7 +116,7 @@ export interface Creation {
   readonly sequence: StoredSequence;
 }
 
-/** A creation that is refused unless its instance exists already. */
+/** An invalid creation, which fails with `otherwise` unless its instance already exists. */
 export interface Repeat {
   readonly kind: 'repeat';
   readonly request: number;
@@ -133,5 +124,5 @@ export interface Repeat {
   readonly otherwise: EngineError;
 }
 
-/** With creations, whose actor may not exist yet. */
+/** Including creations, which may come before their actor. */
 export type Message = InstanceMessage | Creation | Repeat;

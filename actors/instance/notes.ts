@@ -1,4 +1,4 @@
-/** Checkpoints that callers save, and lines that steps log: stored with the instance without effect on it. */
+/** Checkpoints of callers and log lines of steps, which do not affect the instance. */
 
 import { toUnixMs } from '../../schema/common.js';
 import type { LogLines } from '../../schema/worker.js';
@@ -10,7 +10,7 @@ import { type Handler, type LiveInstance, nextId, type Preparation } from './liv
 import { checkBytes } from './memory.js';
 import { CHECKPOINT, STEP_LOG } from './output-tables.js';
 
-/** Ids of one instance ascend: the newest checkpoint is the one with the highest. */
+/** The ids of one instance ascend, so the newest checkpoint has the highest. */
 export const saveCheckpoint: Handler<'saveCheckpoint'> = (actor, turn, message) => {
   const data = JSON.stringify(message.body.checkpoint_data);
   checkBytes('checkpoint_data is', Buffer.byteLength(data), LIMITS.checkpointBytesMax);
@@ -19,14 +19,13 @@ export const saveCheckpoint: Handler<'saveCheckpoint'> = (actor, turn, message) 
   turn.reply(message.request, 201, `{"id":"${id}"}`);
 };
 
-/** @param data as JSON */
 export function putCheckpoint(actor: LiveInstance, turn: Turn, id: string, data: string): void {
   const { record, env } = actor;
   const pairs = `"id":"${id}","instance_id":"${record.id}","checkpoint_data":${data}`;
   turn.put(CHECKPOINT.insert, id, `{${pairs},"created_at":"${isoTime(env.now())}"}`);
 }
 
-/** Answers with the number of deleted checkpoints. */
+/** Replies with the number of checkpoints that were, or would be, deleted. */
 export const pruneCheckpoints: Preparation<'pruneCheckpoints'> = async (
   actor,
   { rows },
@@ -41,15 +40,14 @@ export const pruneCheckpoints: Preparation<'pruneCheckpoints'> = async (
   };
 };
 
-/** A line of the handler `log`: text as it is, anything else as compact JSON. */
-export function noteLine(actor: LiveInstance, turn: Turn, line: LogLine): void {
-  const { blockId: block_id, level, message: said } = line;
-  const message = typeof said === 'string' ? said : JSON.stringify(said);
+/** A line of the handler `log`. A message that is not text is stored as JSON. */
+export function addLine(actor: LiveInstance, turn: Turn, line: LogLine): void {
+  const { blockId: block_id, level, message: raw } = line;
+  const message = typeof raw === 'string' ? raw : JSON.stringify(raw);
   turn.addLine({ block_id, ts: isoTime(actor.env.now()), level, message });
 }
 
-/** Lines that a worker logged for a step of this block. */
-export function noteWorkerLines(
+export function addWorkerLines(
   actor: LiveInstance,
   turn: Turn,
   block_id: string,
@@ -61,7 +59,7 @@ export function noteWorkerLines(
   }
 }
 
-/** The lines of one message are one row. */
+/** Stores the lines of one message in one row. */
 export function putLines(actor: LiveInstance, turn: Turn): void {
   if (turn.lines === undefined) return;
   const id = nextId(actor);

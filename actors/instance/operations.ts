@@ -1,4 +1,4 @@
-/** The operations on instances and on their tasks, and the messages of peers to them. */
+/** The operations on instances and their tasks, and the peer messages to them. */
 
 import { type BodyOf, type QueryOf, ROUTES, type ShardRouteId } from '../../schema/routes.js';
 import type { TaskResult } from '../../schema/worker.js';
@@ -37,7 +37,7 @@ type Rows<Ids extends ShardRouteId> = {
   readonly [Id in Ids]: Operation<BodyOf<Id>, QueryOf<Id>> & { readonly leadsTo?: never };
 };
 
-/** A row for each route whose path names an instance or a task, by the start of its name. */
+/** An operation for each route with the id of an instance or a task, by its prefix. */
 function rowsOf<Ids extends ShardRouteId>(
   start: string,
   serveAs: (kind: string) => Serve,
@@ -52,16 +52,10 @@ function rowsOf<Ids extends ShardRouteId>(
   return Object.fromEntries(rows) as Rows<Ids>;
 }
 
-/** Sends the request to the instance that the path names. */
-function toInstance(instances: Instances, kind: string): Serve {
-  return (call) =>
-    instances.tell(call.target.slice(0, UUID_LENGTH), { kind, ...call } as InstanceRequest);
-}
-
-/** Sends the request to the instance of the task that the path names. */
+/** Sends the request to the instance of the task in the path. */
 function toTask(parts: Finders, name: string): Serve {
   const kind = `task.${name}`;
-  // One by one, on the hot path: a spread takes several times as long.
+  // Field by field on the hot path: a spread takes several times as long.
   return ({ request, tenant, target, body, traceparent, by }) =>
     sendToTask(parts, {
       kind,
@@ -82,14 +76,14 @@ function sendToTask({ tasks, instances, release }: Finders, message: WorkerReque
     task,
     (instance) => {
       if (instances.isForeign(instance, tenant)) tasks.deny(task, refuse);
-      else instances.tell(instance, message);
+      else instances.send(instance, message);
     },
     refuse,
   );
 }
 
-/** One result of an exchange, handled like a request of its own. */
-export function tellResult(
+/** Handles one result of an exchange like a separate request. */
+export function sendResult(
   parts: Finders,
   request: number,
   tenant: string,
@@ -113,16 +107,20 @@ function routesOf(parts: InstanceParts) {
   const { instances, creations } = parts;
   return {
     'instances.create': {
-      // With an idempotency key it is handled on the shard of that key.
+      // The shard of an idempotency key handles the creation.
       leadsTo: 'itself',
       serve: (call) => creations.create(call),
     },
     'instances.createBatch': { serve: (call) => creations.createBatch(call) },
-    ...rowsOf<InstanceRouteId>('instances.', (kind) => toInstance(instances, kind)),
+    ...rowsOf<InstanceRouteId>(
+      'instances.',
+      (kind) => (call) =>
+        instances.send(call.target.slice(0, UUID_LENGTH), { kind, ...call } as InstanceRequest),
+    ),
     'instances.tree': {
       isRead: true,
       serve: (call, part) =>
-        instances.tell(call.target, {
+        instances.send(call.target, {
           kind: 'tree',
           ...call,
           part: part as QueryOf<'instances.tree'>,
@@ -130,28 +128,28 @@ function routesOf(parts: InstanceParts) {
     },
     'sequences.migrateInstance': {
       leadsTo: ({ instance_id }) => routeOf(instance_id),
-      serve: (call) => instances.tell(call.body.instance_id, { kind: 'migrate', ...call }),
+      serve: (call) => instances.send(call.body.instance_id, { kind: 'migrate', ...call }),
     },
     ...rowsOf<TaskRouteId>('workers.', (name) => toTask(parts, name)),
   } satisfies RouteOperations;
 }
 
-/** Requests of the front thread itself. */
+/** Internal requests of the front thread. */
 function ownOf({ instances, tasks, changes, purge }: InstanceParts) {
   return {
     'instances.standing': {
       isRead: true,
       serve: ({ request, tenant, target, body }: Call<{ child: string } | undefined>) =>
-        instances.tell(target, { kind: 'standing', request, tenant, ...body }),
+        instances.send(target, { kind: 'standing', request, tenant, ...body }),
     },
     'instances.answer': {
       serve: ({ request, tenant, target, body }: Call<{ approval: string; given: GivenAnswer }>) =>
-        instances.tell(target, { kind: 'answer', request, tenant, ...body }),
+        instances.send(target, { kind: 'answer', request, tenant, ...body }),
     },
     'instances.changeMany': {
       serve: ({ request, body: { ids, ...change } }: Call<ChangeMany>) => {
         const group = changes.open(request, ids.length);
-        for (const id of ids) instances.tell(id, { kind: 'change', group, ...change });
+        for (const id of ids) instances.send(id, { kind: 'change', group, ...change });
       },
     },
     'instances.purge': {
@@ -165,21 +163,19 @@ function ownOf({ instances, tasks, changes, purge }: InstanceParts) {
   } satisfies Operations;
 }
 
-/** The poller disconnected: the claim at this epoch is released. */
+/** Releases the claim of a poller that disconnected. */
 export function unclaim(
   { tasks, instances }: Pick<InstanceParts, 'instances' | 'tasks'>,
   { task, epoch }: TaskClaim,
 ): void {
-  tasks.find(task, (instance) => instances.tell(instance, { kind: 'unclaim', task, epoch }));
+  tasks.find(task, (instance) => instances.send(instance, { kind: 'unclaim', task, epoch }));
 }
-
-// ---------------------------------------------------------------- messages of peers
 
 type PeerDeps = Finders & Pick<Kernel, 'internalRequests'>;
 
 export function peerMessages({ instances, tasks, internalRequests, release }: PeerDeps) {
   const tell = (message: InstanceMessage & { readonly instance: string }) =>
-    instances.tell(message.instance, message);
+    instances.send(message.instance, message);
   const messages = {
     claim: (message) => {
       tasks.remember(message.task, message.instance);
@@ -187,13 +183,13 @@ export function peerMessages({ instances, tasks, internalRequests, release }: Pe
     },
     unclaim: (claim) => unclaim({ tasks, instances }, claim),
     'secret.missing': (message) =>
-      tasks.find(message.task, (instance) => instances.tell(instance, message)),
+      tasks.find(message.task, (instance) => instances.send(instance, message)),
     'permit.granted': tell,
     'rate.granted': tell,
     'rate.deferred': tell,
     'rate.changed': tell,
     'event.arrived': tell,
-    // An internal request, whose answer is sent back.
+    // Handled as an internal request, whose reply is sent back.
     'continuity.order': ({ instance, order: text }) => {
       const order = JSON.parse(text) as Order;
       const { ticket, replyTo: shard, tenant } = order;
@@ -209,7 +205,7 @@ export function peerMessages({ instances, tasks, internalRequests, release }: Pe
         } as const;
         release([{ kind: 'peer', shard, message }]);
       });
-      instances.tell(instance, { kind: 'order', request, tenant, order });
+      instances.send(instance, { kind: 'order', request, tenant, order });
     },
   } satisfies Messages;
   return { messages };

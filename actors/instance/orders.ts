@@ -1,7 +1,7 @@
 /**
- * Orders of the service of an execution to an instance. The instance checks that it has not changed since the
- * decision, changes itself, and commits that with the execution's own mutations as one unit. The answer is sent when
- * the unit is durable.
+ * Orders of an execution to its instance. The instance checks that it has not changed since the
+ * decision, changes itself, and commits this together with the execution's mutations in one unit.
+ * The answer is sent when the unit is durable.
  */
 
 import type { MigrationFinding } from '../../schema/continuity.js';
@@ -12,73 +12,62 @@ import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { ItemOutputs } from '../../src/core/loop-items.js';
 import type { KeptOutput } from '../../src/core/progress.js';
 
-/** Why an instance must not run here. */
 export interface Fence {
-  /** `transferring`: it is being handed over; `moved`: it has been; `imported`: it is not owned yet. */
+  /** `transferring`: being handed over; `moved`: handed over; `imported`: not owned yet. */
   readonly reason: 'transferring' | 'moved' | 'imported';
-  /** RFC 3339: when the instance asks whether the fence still stands; null: it stands. */
+  /** RFC 3339: when the instance asks its execution whether the fence still stands; null: never. */
   readonly until: string | null;
 }
 
-/** The state that the instance must still have; absent members are not checked. */
+/** The state that the instance must still have. Absent members are not checked. */
 export interface Expectations {
   readonly states?: readonly InstanceState[];
   readonly sequenceId?: string;
   readonly epoch?: number;
   readonly fence?: Fence['reason'] | 'none';
-  /** No step runs in a handler of this process. */
+  /** No handler of this process executes a step. */
   readonly isAtRest?: true;
-  /** Of its context and its progress. */
   readonly placeSha256?: string;
-  /** Of the newest checkpoint. */
   readonly checkpointId?: string;
 }
 
 export type OrderedChange =
-  /** Adds it to an execution. */
+  /** Adds the instance to an execution. */
   | { readonly kind: 'enrol'; readonly continuityId: string; readonly epoch: number }
-  /** Stops it until the fence is lifted. */
   | { readonly kind: 'fence'; readonly fence: Fence }
-  /** Lifts the fence, with that epoch. */
+  /** Lifts the fence and sets the epoch. */
   | { readonly kind: 'own'; readonly epoch: number }
-  /** Saves a checkpoint of the live state. */
   | { readonly kind: 'capture'; readonly checkpointId: string }
-  /** From paused to scheduled now. */
   | { readonly kind: 'resume' }
-  /** Changes nothing: the answer has the obstacles of a migration. */
+  /** Changes nothing. The answer lists the obstacles of a migration. */
   | ({ readonly kind: 'foresee' } & ToVersion)
   | OrderedMigration
   | OrderedRestore;
 
 export interface ToVersion {
   readonly sequenceId: string;
-  /** context.data there. */
   readonly data: JsonObject;
 }
 
-/** Migrates to another version; its waits are carried over. */
+/** Migrates the instance to another version; its waits are carried over. */
 export interface OrderedMigration extends ToVersion {
   readonly kind: 'migrate';
   readonly continuityId: string;
   readonly epoch: number;
-  /** Paused after the migration; otherwise its state stays. A failed instance stays failed. */
+  /** Whether to pause the instance afterwards. A failed instance stays failed. */
   readonly pauses: boolean;
 }
 
-/** Rolls a migration back. */
 export interface OrderedRestore {
   readonly kind: 'restore';
   readonly sequenceId: string;
-  /** All of its sections. */
   readonly context: JsonObject;
   readonly execution: Execution;
-  /** Blocks whose outputs have changed. */
   readonly dropped: readonly string[];
-  /** Their latest outputs before. */
+  /** The latest outputs of the dropped blocks before the migration. */
   readonly outputs: readonly (readonly [block: string, output: KeptOutput])[];
-  /** The items of for_each blocks, by their keys. */
+  /** The item lists of for_each blocks, by their keys. */
   readonly items: readonly (readonly [key: string, items: readonly JsonValue[]])[];
-  /** The outputs of those items. */
   readonly itemOutputs: Readonly<Record<string, ItemOutputs>>;
   readonly state: InstanceState;
   readonly nextFireAt: string | null;
@@ -86,26 +75,23 @@ export interface OrderedRestore {
 }
 
 export interface Order {
-  /** Numbers the order at its sender. */
   readonly ticket: number;
-  /** The shard of the execution. */
+  /** The shard that receives the answer. */
   readonly replyTo: number;
   readonly tenant: string;
   readonly expect: Expectations;
-  /** In this order; none: only the view is requested. */
+  /** Applied in this order. Empty: only the view is requested. */
   readonly changes: readonly OrderedChange[];
-  /** Of the execution, as in a unit: index of the kind, key, row, … */
+  /** Mutations of the execution, as in a unit: index of the kind, key, row, … */
   readonly mutations: readonly (string | number)[];
 }
 
-/** The instance after the order. */
 export interface OrderView {
   readonly state: InstanceState;
   readonly sequenceId: string;
-  /** The id of its present step. */
   readonly currentStep: string | null;
   readonly nextFireAt: string | null;
-  /** Findings of `foresee`. */
+  /** Findings of `foresee`, also in `lost`. */
   readonly obstacles?: readonly MigrationFinding[];
   readonly lost?: readonly MigrationFinding[];
 }

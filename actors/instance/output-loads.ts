@@ -1,4 +1,4 @@
-/** The reads of outputs, checkpoints and effects of instances. */
+/** Reads of outputs, checkpoints and effects of instances. */
 
 import { COLLECTED_BYTES_MAX } from '../../schema/blocks.js';
 import type { JsonValue } from '../../src/base/json.js';
@@ -10,25 +10,23 @@ import { columnOf, ofIds, type Queries } from '../runtime/queries.js';
 import type { BLOCK_OUTPUTS } from './output-tables.js';
 import { IS_REPORTED, IS_TOUCHED } from './task-tables.js';
 
-/** Requested outputs of a run of a for_each. */
-export interface ItemsAsk {
+export interface ItemsRequest {
   readonly instance: string;
-  /** The prefix of its items' iterations, and the place of the item in them, from 1. */
+  /** The common prefix of the items' iterations, and the position of the item in them, from 1. */
   readonly prefix: string;
   readonly depth: number;
   readonly blocks: readonly string[];
-  /** Null: the last output of each item, of any of the blocks; otherwise the last of each block. */
+  /** Null: the last output of each item. Otherwise the last one of each block of these items. */
   readonly items: readonly number[] | null;
 }
 
 export interface ItemOutputRow
   extends StoredRow<typeof BLOCK_OUTPUTS, 'block_id' | 'iteration' | 'output' | 'output_ref'> {
   readonly item: number;
-  /** False, in a single row: the outputs are larger than is collected. */
+  /** False in a single row when the outputs exceed the limit of collected outputs. */
   readonly fits: boolean;
 }
 
-/** A row of `block_outputs` to copy. */
 export type StoredOutput = StoredRow<
   typeof BLOCK_OUTPUTS,
   'block_id' | 'iteration' | 'attempt' | 'try' | 'output' | 'output_ref' | 'output_size'
@@ -45,22 +43,19 @@ interface OutputTotals {
   readonly bytes: number;
 }
 
-/** Blocks of one instance. */
-interface BlocksAsk {
+interface BlocksRequest {
   readonly instance: string;
   readonly blocks: Iterable<string>;
 }
 
-/** A row for each requested block, as three columns. */
-function pairsOf(asks: readonly BlocksAsk[]): [number[], string[], string[]] {
+function pairsOf(asks: readonly BlocksRequest[]): [number[], string[], string[]] {
   const pairs = asks.flatMap(({ instance, blocks }, at) =>
     [...blocks].map((block) => [at + 1, instance, block] as const),
   );
   return [pairs.map(([n]) => n), pairs.map(([, id]) => id), pairs.map(([, , block]) => block)];
 }
 
-/** A row for each requested run of a for_each. */
-function itemsOf(asks: readonly ItemsAsk[]): readonly unknown[] {
+function itemsOf(asks: readonly ItemsRequest[]): readonly unknown[] {
   return [
     asks.map((_, at) => at + 1),
     asks.map(({ instance }) => instance),
@@ -71,7 +66,7 @@ function itemsOf(asks: readonly ItemsAsk[]): readonly unknown[] {
   ];
 }
 
-/** Rows for each pair of instance and block, for request `n`. `lateral` makes every pair a look-up by key. */
+/** The rows of each pair of instance and block. `lateral` makes every pair a look-up by key. */
 function ofPairs(columns: string, rows: string): string {
   return (
     `select w.n, ${columns} from unnest($1::int[], $2::uuid[], $3::text[]) ` +
@@ -79,13 +74,13 @@ function ofPairs(columns: string, rows: string): string {
   );
 }
 
-/** In bytes, for the limit in characters. */
+/** Bytes; the limit is in characters. */
 const COLLECTED_TEXT_MAX = 6 * COLLECTED_BYTES_MAX;
 
-/** The item of the row; null when it has none, such as the answer of a person. */
+/** The item of the row; null without one, as for the answer of a person. */
 const ITEM_OF_ITERATION = "substring(split_part(b.iteration, '.', w.depth) from '^[0-9]+$')::int";
 
-/** Notes of the progress of a for_each are smaller, and no outputs. */
+/** Progress notes of a for_each are smaller, and are not outputs. */
 const NOTE_BYTES_MAX = 4_096;
 
 export const OUTPUT_SQL = {
@@ -101,8 +96,8 @@ export const OUTPUT_SQL = {
       "where instance_id = w.id and (output_ref is null or output_ref = '__error__') " +
       'order by block_id, created_at desc, id desc',
   ),
-  // For each item of a for_each: the last output of all these blocks, or if items are requested, of each block. A
-  // single row reports that they are together too large.
+  // For each item of a for_each: its last output of any block, or of each block if items are
+  // requested. If they are too large together, a single row reports it.
   itemOutputs:
     'select w.n, o.item, o.block_id, o.iteration, o.output, o.output_ref, o.fits ' +
     'from unnest($1::int[], $2::uuid[], $3::text[], $4::int[], $5::jsonb[], $6::jsonb[]) ' +
@@ -142,7 +137,7 @@ export const OUTPUT_SQL = {
     'o.stored',
     'select count(*) as stored from checkpoints where instance_id = w.id',
   ),
-  // The effect of a silent worker, or of a request without an answer, is unknown.
+  // The outcome is unknown after a silent worker, or a request without a response.
   doubtfulEffect:
     "select t.id from worker_tasks t where t.instance_id = $1::uuid and t.state = 'failed' " +
     `and ${IS_TOUCHED} and not ${IS_REPORTED} and ` +
@@ -158,11 +153,11 @@ export function outputLoads(queries: Queries) {
   const allOutputs = sql.batch<string, OutputRow>('allOutputs', columnOf);
   const checkpoints = sql.batch<string, { stored: number }>('checkpoints', columnOf);
   const endedBlocks = sql.batch<string, { block_id: string }>('endedBlocks', columnOf);
-  const itemOutputs = sql.batch<ItemsAsk, ItemOutputRow>('itemOutputs', itemsOf);
-  const outputTotals = sql.batch<BlocksAsk, OutputTotals>('outputTotals', pairsOf);
-  const outputs = sql.batch<BlocksAsk, OutputRow>('outputs', pairsOf);
+  const itemOutputs = sql.batch<ItemsRequest, ItemOutputRow>('itemOutputs', itemsOf);
+  const outputTotals = sql.batch<BlocksRequest, OutputTotals>('outputTotals', pairsOf);
+  const outputs = sql.batch<BlocksRequest, OutputRow>('outputs', pairsOf);
   return {
-    /** The latest outputs that the plan's expressions can read. */
+    /** The latest outputs that the expressions of the plan can read. */
     async outputs(instance: string, refs: Plan['outputRefs']): Promise<Map<string, KeptOutput>> {
       if (refs !== 'all' && refs.size === 0) return new Map();
       const rows = await (refs === 'all'
@@ -175,12 +170,8 @@ export function outputLoads(queries: Queries) {
       return new Map(kept.filter(([, { output }]) => !isProgressNote(output)));
     },
 
-    /** Outputs of the items of for_each blocks, oldest first. */
-    itemOutputs(ask: ItemsAsk): Promise<ItemOutputRow[]> {
-      return itemOutputs.read(ask);
-    },
-
-    /** How many rows of these blocks there are, and the bytes of their outputs. */
+    /** Oldest first. */
+    itemOutputs: (ask: ItemsRequest): Promise<ItemOutputRow[]> => itemOutputs.read(ask),
     async outputTotals(instance: string, blocks: readonly string[]): Promise<OutputTotals> {
       const totals = await outputTotals.read({ instance, blocks });
       return {
@@ -189,28 +180,17 @@ export function outputLoads(queries: Queries) {
       };
     },
 
-    /** The rows of these blocks, oldest first. */
-    outputRows(instance: string, blocks: readonly string[]): Promise<StoredOutput[]> {
-      return sql.all('outputRows', [instance, blocks]);
-    },
-
-    /** The blocks of an instance that have an output. */
-    async endedBlocks(instance: string): Promise<Set<string>> {
-      return new Set((await endedBlocks.read(instance)).map((row) => row.block_id));
-    },
-
-    /** The number of checkpoints. */
-    async checkpoints(instance: string): Promise<number> {
-      return (await checkpoints.read(instance))[0]?.stored ?? 0;
-    },
-
-    async newestCheckpoint(instance: string): Promise<string | undefined> {
-      return (await sql.one<{ id: string }>('newestCheckpoint', [instance]))?.id;
-    },
-
-    /** Whether the outcome of an effect is unknown and not resolved. */
-    async hasDoubtfulEffect(instance: string): Promise<boolean> {
-      return (await sql.one('doubtfulEffect', [instance])) !== undefined;
-    },
+    /** Oldest first. */
+    outputRows: (instance: string, blocks: readonly string[]): Promise<StoredOutput[]> =>
+      sql.all('outputRows', [instance, blocks]),
+    endedBlocks: async (instance: string): Promise<Set<string>> =>
+      new Set((await endedBlocks.read(instance)).map((row) => row.block_id)),
+    checkpoints: async (instance: string): Promise<number> =>
+      (await checkpoints.read(instance))[0]?.stored ?? 0,
+    newestCheckpoint: async (instance: string): Promise<string | undefined> =>
+      (await sql.one<{ id: string }>('newestCheckpoint', [instance]))?.id,
+    /** Whether the outcome of an effect is unknown and unresolved. */
+    hasDoubtfulEffect: async (instance: string): Promise<boolean> =>
+      (await sql.one('doubtfulEffect', [instance])) !== undefined,
   };
 }

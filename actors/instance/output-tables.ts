@@ -1,4 +1,4 @@
-/** The tables of what steps and callers store with an instance. Pure. */
+/** Tables of outputs, signals, gates, audit, logs and checkpoints. Pure. */
 
 import { lined } from '../../src/db/lines.js';
 import { clear, drop, insert, mutations, set, special, update } from '../../src/db/mutation.js';
@@ -49,7 +49,7 @@ const RECEIPT = Object.keys(EFFECT_RECEIPTS.columns).map(
 
 export const OUTPUT = mutations('output', {
   dropErrors: drop(BLOCK_OUTPUTS, 'instance_id', { output_ref: "'__error__'" }),
-  // A receipt outlives its output.
+  // The receipt of an effect outlives its output.
   dropBlocks: special(
     BLOCK_OUTPUTS,
     'barrier',
@@ -97,7 +97,7 @@ export const SIGNALS = belonging('signals', ['instance_id', 'seq'], {
 
 export const SIGNAL = mutations('signal', {
   insert: insert(SIGNALS),
-  // A kept signal is taken.
+  // When a step takes a kept signal.
   update: update(SIGNALS, ['status', 'taken_at', 'taken_by']),
 });
 
@@ -121,7 +121,7 @@ export const APPROVALS = belonging('approvals', ['id'], {
 
 export const APPROVAL = mutations('approval', {
   insert: insert(APPROVALS),
-  // When its deadline moves, or the instance is migrated.
+  // When the deadline moves, or the instance is migrated.
   update: update(APPROVALS, ['sequence_id', 'path', 'prompt', 'gate', 'deadline']),
   close: update(APPROVALS, ['outcome', 'closed_at', 'answer']),
 });
@@ -154,7 +154,7 @@ export const CHECKPOINTS = belonging('checkpoints', ['instance_id', 'id'], {
 
 export const CHECKPOINT = mutations('checkpoint', {
   insert: insert(CHECKPOINTS),
-  // All but the newest `keep`.
+  // Deletes all but the newest `keep`.
   prune: special(
     CHECKPOINTS,
     'barrier',
@@ -167,8 +167,7 @@ where c.instance_id = r.instance_id and c.id in (
   ),
 });
 
-/** In the order in which a batch runs them. */
-export const LEFT_BEHIND = [
+export const INSTANCE_DETAILS = [
   EFFECT,
   OUTPUT,
   SNAPSHOT,

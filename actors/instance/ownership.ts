@@ -1,6 +1,7 @@
 /**
- * Ownership of one instance: the orders of its execution, and the fence that stops it while this engine does not own
- * it. An order is checked, carried out and committed with the execution's own mutations as one unit.
+ * Ownership of one instance: orders of its execution, and the fence that stops it while this engine
+ * does not own it. An order is checked, carried out and committed with the execution's mutations in
+ * one unit.
  */
 
 import { conflict, type EngineError } from '../../src/base/errors.js';
@@ -15,7 +16,7 @@ import { continuityIdOf } from './effects.js';
 import { dropEventWaits, renewEventWaits } from './event-waits.js';
 import {
   type Action,
-  type Came,
+  type Handled,
   isSeenBy,
   type LiveInstance,
   type Preparation,
@@ -24,7 +25,7 @@ import {
 import type { InstanceMessage } from './messages.js';
 import { putCheckpoint } from './notes.js';
 import type { Expectations, Fence, OrderedChange, OrderView } from './orders.js';
-import { tellPeer } from './progress.js';
+import { sendToPeer } from './progress.js';
 import { setTimer } from './settling.js';
 import { taskHints } from './tasks.js';
 import {
@@ -38,9 +39,7 @@ import {
   takeBack,
 } from './version-switch.js';
 
-// ---------------------------------------------------------------- the fence
-
-/** Messages that reach a fenced instance: reads; orders, which lift the fence; timers; and grants, which it returns. */
+/** Reads, orders (which lift the fence), timers, and grants (which the instance returns). */
 const PASSES: ReadonlySet<InstanceMessage['kind']> = new Set<InstanceMessage['kind']>([
   'get',
   'tree',
@@ -58,30 +57,28 @@ const REASONS: Readonly<Record<Fence['reason'], string>> = {
   imported: 'was imported and is not owned yet',
 };
 
-/** Why the message must not reach the instance; undefined when it may. */
+/** The error for a message that the fence stops. */
 export function fenced(actor: LiveInstance, message: InstanceMessage): EngineError | undefined {
   const { id, fence } = actor.record;
   if (fence === null || PASSES.has(message.kind)) return undefined;
-  // Other tenants get the answer for an unknown id.
+  // Other tenants get the same error as for an unknown id.
   if ('tenant' in message && !isSeenBy(actor, message.tenant)) return undefined;
   return conflict(`instance ${id} ${REASONS[fence.reason]}`);
 }
 
-/** Once the fence may have ended, its execution is asked. */
+/** Asks the execution whether the fence still stands, once its time has passed. */
 export function askAboutFence(actor: LiveInstance, turn: Turn): void {
   const { id, fence } = actor.record;
   if (fence?.until == null || Date.parse(fence.until) > actor.env.now()) return;
   const execution = continuityIdOf(actor.record);
-  tellPeer(actor, turn, execution, { kind: 'continuity.ask', execution, instance: id });
+  sendToPeer(actor, turn, execution, { kind: 'continuity.ask', execution, instance: id });
   // Ask again if the message is lost.
   setTimer(actor, turn, actor.env.now() + ASK_AGAIN_MS, false);
 }
 
 const ASK_AGAIN_MS = 5_000;
 
-// ---------------------------------------------------------------- orders
-
-/** Rejects with 404 or 409 when the instance has changed since the decision. */
+/** Rejects with 404 or 409 when the instance has changed since the order was decided. */
 export const carryOut: Preparation<'order'> = async (actor, sources, { request, order }) => {
   const { expect, changes, mutations } = order;
   await check(actor, sources, expect);
@@ -90,7 +87,7 @@ export const carryOut: Preparation<'order'> = async (actor, sources, { request, 
     changes.map((change) => prepare(actor, sources, change, found)),
   );
   return (turn) => {
-    let last: Came;
+    let last: Handled;
     for (const change of prepared) last = change(turn, last) ?? last;
     for (const part of mutations) turn.mutations.push(part);
     turn.reply(request, 200, JSON.stringify(viewOf(actor, found.of)));
@@ -98,7 +95,7 @@ export const carryOut: Preparation<'order'> = async (actor, sources, { request, 
   };
 };
 
-/** @throws EngineError 409: a parent and a child that wait for each other stay on one server */
+/** @throws EngineError 409: a parent and a child that depend on each other stay on one server */
 function checkFamily({ record, plan }: LiveInstance): void {
   const { id: instance, parent_instance_id: parent, snapshot } = record;
   const family = { instance, parent, execution: snapshot.execution };
@@ -166,14 +163,18 @@ async function prepare(
         return before ?? 'touched';
       };
     case 'fence':
-      // The outcome of a running step could not pass the fence.
+      // The fence would stop the outcome of a running step.
       checkAtRest(actor);
       if (change.fence.reason === 'transferring') checkFamily(actor);
       return (turn, before) => fence(actor, turn, change.fence, before);
     case 'own':
       return (turn) => own(actor, turn, change.epoch);
     case 'capture':
-      return (turn) => capture(actor, turn, change.checkpointId);
+      return (turn) => {
+        const data = liveCheckpoint(actor.plan, record.snapshot, record.snapshot.runtime);
+        putCheckpoint(actor, turn, change.checkpointId, JSON.stringify(data));
+        return undefined;
+      };
     case 'resume':
       return (turn) => advance(actor, turn, { kind: 'resume' });
     case 'foresee':
@@ -186,30 +187,27 @@ async function prepare(
   }
 }
 
-/**
- * An instance that has moved is paused, which releases the slot of its concurrency key; so is a paused one that kept
- * its slot for a worker, whose report cannot pass the fence.
- */
-function fence(actor: LiveInstance, turn: Turn, fence: Fence, before: Came): Came {
+/** Pauses a moved instance, which releases a slot, even one that was kept for a worker. */
+function fence(actor: LiveInstance, turn: Turn, fence: Fence, before: Handled): Handled {
   const { record } = actor;
   const { state, execution } = record.snapshot;
   const leaves = fence.reason === 'moved' && (state !== 'paused' || execution.r === 1);
-  // An unclaimed task moves as a step that is to be started.
+  // Withdraw unclaimed tasks; the destination starts their steps.
   if (fence.reason === 'transferring') takeBack(actor, turn);
-  const came = leaves ? advance(actor, turn, { kind: 'pause' }) : before;
+  const handled = leaves ? advance(actor, turn, { kind: 'pause' }) : before;
   if (fence.reason === 'moved') dropEventWaits(actor, turn);
   record.fence = fence;
   const until = fence.until === null ? null : Date.parse(fence.until);
   putOwnership(actor.record, turn);
-  // The only timer of a fenced instance: its own waits have none before `own`.
+  // The only timer while the fence stands; `own` restores the others.
   setTimer(actor, turn, until, false);
-  if (came === undefined || came === 'touched') return 'touched';
-  return { ...came, wakeAt: until, more: false };
+  if (handled === undefined || handled === 'touched') return 'touched';
+  return { ...handled, wakeAt: until, more: false };
 }
 
 /**
- * Restores what the fence held back: timers, tasks in the queues, their heartbeats. Steps inside a process are started
- * again, as after a crash.
+ * Restores timers, queued tasks and heartbeat watches, which the fence stopped. In-process steps
+ * start again, as after a crash.
  */
 function own(actor: LiveInstance, turn: Turn, epoch: number): Progress {
   const { record } = actor;
@@ -219,11 +217,4 @@ function own(actor: LiveInstance, turn: Turn, epoch: number): Progress {
   turn.effects.push(...taskHints(actor));
   renewEventWaits(actor, turn);
   return advance(actor, turn, { kind: 'wake', recovered: true });
-}
-
-/** Saves the live state for migrations and capsules. */
-function capture(actor: LiveInstance, turn: Turn, id: string): undefined {
-  const { snapshot } = actor.record;
-  const data = liveCheckpoint(actor.plan, snapshot, snapshot.runtime);
-  putCheckpoint(actor, turn, id, JSON.stringify(data));
 }

@@ -1,6 +1,7 @@
 /**
- * Turns the progress of the evaluator into the rows and effects of a commit unit: outputs, worker tasks, in-process
- * steps, withdrawals, snapshots, audit and log lines. The instance's own row follows in `settling.ts`.
+ * Turns the progress of the evaluator into rows and effects of a commit unit: outputs, worker
+ * tasks, in-process steps, withdrawals, snapshots, audit and log lines. `settling.ts` adds the
+ * instance's own row.
  */
 
 import { type InstanceState, rankOf } from '../../schema/states.js';
@@ -22,18 +23,17 @@ import {
   NOTE_MARK,
   type OutputRow,
   type Progress,
-  type RateRequest,
   type TakenSignal,
   type Withdrawal,
 } from '../../src/core/progress.js';
 import { rowOf } from '../../src/db/lines.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import type { Effect, Turn } from '../runtime/turn.js';
-import { noteEffect, type OutputEffect, settleEffects } from './effects.js';
+import { type OutputEffect, recordEffect, settleEffects } from './effects.js';
 import { endGates } from './gate-rows.js';
 import { type LiveInstance, nextId, stepKey } from './live-instance.js';
 import { charactersOf } from './memory.js';
-import { noteLine } from './notes.js';
+import { addLine } from './notes.js';
 import { AUDIT, OUTPUT, SIGNAL, SNAPSHOT } from './output-tables.js';
 import { offersTasks } from './record.js';
 import { OPEN_TASK, TASK } from './task-tables.js';
@@ -67,19 +67,24 @@ export function recordProgress(actor: LiveInstance, turn: Turn, progress: Progre
     if (dispatch.external) openTask(actor, turn, dispatch);
     else perform(actor, turn, dispatch);
   }
-  for (const request of progress.rateRequests) askRate(actor, turn, request);
+  // `limits.ts` receives the answers.
+  for (const { node, iteration, attempt, key } of progress.rateRequests) {
+    const limit = rateLimitId(actor.record.tenant_id, key);
+    const asker = { instance: actor.record.id, node, iteration, attempt };
+    sendToPeer(actor, turn, limit, { kind: 'rate.asked', limit, ...asker });
+  }
   if (progress.takenSignals !== undefined) putTaken(actor, turn, progress.takenSignals);
   if (progress.gates !== undefined) endGates(actor, turn, progress.gates);
   putSnapshots(actor, turn, progress);
   putAudit(actor, turn, progress.audit);
   for (const line of progress.logs) {
-    noteLine(actor, turn, line);
+    addLine(actor, turn, line);
     const { blockId, level } = line;
     turn.effects.push({ kind: 'log', instance: actor.record.id, blockId, level });
   }
 }
 
-/** @param effect of the try, if it acted outside: the row is also its receipt */
+/** @param effect the receipt, which the row of the output includes */
 function putOutput(
   actor: LiveInstance,
   turn: Turn,
@@ -88,7 +93,7 @@ function putOutput(
 ): void {
   const id = effect?.id ?? nextId(actor);
   const text = textOfJson(output.output);
-  // A note of a gate does not take the key of the step's own row.
+  // A gate note must not occupy the key of the step's output row.
   const isNote = output.outputRef === GATE_REF;
   const iteration = isNote ? `${output.iteration}${NOTE_MARK}${id}` : output.iteration;
   if (!isNote && actor.record.snapshot.outputs.has(output.blockId)) {
@@ -117,19 +122,19 @@ function openTask(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
   const previous = actor.tasks.lastOf(dispatch);
   const task = newTask(nextId(actor), actor.record, dispatch, previous, actor.env.now());
   actor.tasks.set(task.id, task);
-  // The row is also the receipt of the worker's effect.
+  // The row of the task is also the receipt of its effect.
   turn.put(TASK.insert, task.id, rowOf(TASK.insert, task));
   turn.put(OPEN_TASK.insert, task.id, openTaskColumns(task));
   turn.effects.push({ kind: 'task.opened', instance: actor.record.id, task: task.id });
   turn.effects.push(queueHint(actor, task));
 }
 
-/** A task is offered while it waits for a worker and its instance may go on. */
+/** Whether workers may claim the task. */
 export function isOffered({ record }: LiveInstance, { state }: WorkerTaskRecord): boolean {
   return state === 'pending' && offersTasks(record);
 }
 
-/** Notifies the queue whether the task is offered. */
+/** The message that adds the task to its queue, or removes it. */
 export function queueHint(actor: LiveInstance, task: WorkerTaskRecord): Effect {
   const { env, record } = actor;
   const { id, handler_name: handler, tenant_id: tenant } = task;
@@ -149,20 +154,16 @@ export function queueHint(actor: LiveInstance, task: WorkerTaskRecord): Effect {
   return { kind: 'peer', shard: shardOf(routeOfName(handler), env.shards), message };
 }
 
-/** Sends the message to the actor with this id when the unit is durable. */
-export function tellPeer(actor: LiveInstance, turn: Turn, id: string, message: PeerMessage): void {
+/** Sends the message to the actor with this id once the unit is durable. */
+export function sendToPeer(
+  actor: LiveInstance,
+  turn: Turn,
+  id: string,
+  message: PeerMessage,
+): void {
   turn.effects.push({ kind: 'peer', shard: shardOf(routeOf(id), actor.env.shards), message });
 }
 
-/** Requests a grant for a limited try; `limits.ts` receives the answer. */
-function askRate(actor: LiveInstance, turn: Turn, request: RateRequest): void {
-  const { node, iteration, attempt, key } = request;
-  const limit = rateLimitId(actor.record.tenant_id, key);
-  const asker = { instance: actor.record.id, node, iteration, attempt };
-  tellPeer(actor, turn, limit, { kind: 'rate.asked', limit, ...asker });
-}
-
-/** The outcome of kept signals. */
 export function putTaken(actor: LiveInstance, turn: Turn, taken: readonly TakenSignal[]): void {
   const { id } = actor.record;
   const taken_at = isoTime(actor.env.now());
@@ -176,7 +177,7 @@ function perform(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
   const { node, iteration, attempt, blockId, runs } = dispatch;
   actor.running.set(stepKey(dispatch), { node, iteration, attempt });
   const key = stepIdempotencyKey(actor.record.id, blockId, iteration, runs);
-  noteEffect(actor, dispatch, key);
+  recordEffect(actor, dispatch, key);
   turn.effects.push({
     kind: 'perform',
     instance: actor.record.id,
@@ -196,7 +197,7 @@ function perform(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
   });
 }
 
-/** Aborts the handler of a step that is cut off, or withdraws its task. */
+/** Aborts the handler of a withdrawn step, or withdraws its task. */
 function withdraw(
   actor: LiveInstance,
   turn: Turn,
@@ -213,7 +214,7 @@ function withdraw(
   withdrawTask(actor, turn, task, reason, isDispatchedAgain);
 }
 
-/** Ends a task without a result, though its step may be dispatched again. */
+/** Ends a task without a result. Its step may be dispatched again. */
 export function withdrawTask(
   actor: LiveInstance,
   turn: Turn,
@@ -228,11 +229,10 @@ export function withdrawTask(
   task.error_message = WITHDRAWN[reason](task);
   task.error_retryable = reason === 'timed_out' || reason === 'unclaimed';
   const more = reason === 'timed_out' || isCancelled ? {} : { reason: task.error_message };
-  note(actor, task, isCancelled ? 'cancelled' : 'timed_out', more);
+  recordAttempt(actor, task, isCancelled ? 'cancelled' : 'timed_out', more);
   closeTask(actor, turn, task);
 }
 
-/** The error message of the task. */
 const WITHDRAWN: Readonly<Record<Withdrawal['reason'], (task: WorkerTaskRecord) => string>> = {
   cancelled: () => 'cancelled',
   timed_out: ({ timeout_ms }) => `timed out after ${timeout_ms} ms`,
@@ -240,7 +240,7 @@ const WITHDRAWN: Readonly<Record<Withdrawal['reason'], (task: WorkerTaskRecord) 
   deadline: () => 'the deadline of the step has passed',
 };
 
-/** Whether another try of the block follows: the present task is then no longer listed. */
+/** Whether the block is tried again; its current task is then no longer listed. */
 export function isRetried(progress: Progress, block: string): boolean {
   return progress.audit.some(
     ({ eventType, blockId }) => eventType === 'step_retried' && blockId === block,
@@ -253,7 +253,7 @@ export function closeTask(actor: LiveInstance, turn: Turn, task: WorkerTaskRecor
   actor.tasks.ended(task.id);
 }
 
-/** After a note on a task whose claim does not change. */
+/** Stores the history of a task whose claim has not changed. */
 export function putHistory(turn: Turn, task: WorkerTaskRecord): void {
   const { id, history, checkpoint_seq } = task;
   if (isOpen(task)) {
@@ -275,13 +275,12 @@ function putSnapshots(actor: LiveInstance, turn: Turn, progress: Progress): void
   }
 }
 
-/** Call it before a transition without the evaluator. */
+/** Audits a transition outside the evaluator. Call it before the transition. */
 export function putTransition(actor: LiveInstance, turn: Turn, toState: InstanceState): void {
   const fromState = actor.record.snapshot.state;
   putAudit(actor, turn, [{ eventType: 'state_transition', fromState, toState }]);
 }
 
-/** The audit entries of one evaluation are packed in one row. */
 export function putAudit(actor: LiveInstance, turn: Turn, events: readonly AuditEvent[]): void {
   if (events.length === 0) return;
   const { record } = actor;
@@ -308,7 +307,7 @@ export function putAudit(actor: LiveInstance, turn: Turn, events: readonly Audit
   );
 }
 
-/** As text, since every creation has some entries. */
+/** As text, which is cheaper; every creation has some entries. */
 function entryText(id: string, event: AuditEvent): string {
   const { eventType, fromState, toState, blockId, details, failure } = event;
   return (
@@ -321,8 +320,7 @@ function entryText(id: string, event: AuditEvent): string {
   );
 }
 
-/** Adds an entry to the history of a task, which keeps LIMITS.taskHistoryMax of them. */
-export function note(
+export function recordAttempt(
   actor: LiveInstance,
   task: WorkerTaskRecord,
   event: AttemptEvent,

@@ -1,6 +1,6 @@
 /**
- * Deletes instances that ended long ago, or whose sequence was deleted: some of them in one unit. They are held
- * meanwhile, so that nothing changes them, and are read again to check that they still are to be deleted.
+ * Deletes instances that ended long ago, or whose sequence was deleted, several in one unit. They
+ * are blocked meanwhile, and read again to check that they are still to be deleted.
  */
 
 import { DATABASE_AWAY } from '../../src/base/errors.js';
@@ -12,10 +12,10 @@ import type { Instances } from './instances.js';
 import type { InstanceLoads } from './loads.js';
 import { INSTANCE } from './tables.js';
 
-/** The body of `instances.purge`, which only the front thread's jobs send. */
+/** The body of `instances.purge`, an internal request of the front thread's jobs. */
 export interface PurgeRequest {
   readonly ids: readonly string[];
-  /** Those that ended and did not change since that time; null: those whose sequence was deleted. */
+  /** Deletes those that ended and have not changed since; null: those of a deleted sequence. */
   readonly before: UnixMs | null;
 }
 
@@ -63,7 +63,7 @@ function remove(
   }
   for (const id of doomed) turn.put(INSTANCE.delete, id, { id });
   if (isRetention) turn.count('engine_retention_removed_total', doomed.length);
-  // The reply is released first: messages that waited may need rows that are deleted now.
+  // The reply is released before the waiting messages continue, which find the rows deleted.
   deps.service.commitNow(turn, {
     key: `purge:${request}`,
     settled: (error, { outcome }) => {

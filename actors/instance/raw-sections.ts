@@ -1,7 +1,7 @@
 /**
- * The sections of a creation as the caller wrote them, which are written to the row as they are: serializing them again
- * is a tenth of the cost of a creation. Bodies with white space are serialized, so that the row is as large as the
- * value.
+ * The sections of a creation as raw text, which is stored as it is: serializing it again is a tenth
+ * of the cost of a creation. Bodies with white space are serialized, so that the row is not larger
+ * than the value.
  */
 
 import { JsonReader } from '../../src/base/json-members.js';
@@ -13,12 +13,12 @@ export interface RawSections {
   metadata: string | undefined;
 }
 
-/** @param text the parsed body of a creation. @returns undefined when it has to be serialized */
+/** @returns undefined when the sections have to be serialized */
 export function rawSections(text: string): RawSections | undefined {
   return creationTexts(new JsonReader(text));
 }
 
-/** @param text the parsed body of a batch. @returns an entry for each item, or none at all */
+/** @returns an entry for each item, or none at all */
 export function rawSectionsOfItems(text: string): readonly RawSections[] {
   const reader = new JsonReader(text);
   let all: RawSections[] = [];
@@ -36,7 +36,7 @@ export function rawSectionsOfItems(text: string): readonly RawSections[] {
   return isRead && reader.isCompact ? all : [];
 }
 
-/** No white space before the value, and no escapes in the name, which may stand for any name. */
+/** No white space before the value, and no escapes in the name. */
 function isPlain(reader: JsonReader, name: string): boolean {
   return reader.isCompact && !name.includes('\\');
 }

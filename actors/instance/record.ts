@@ -1,4 +1,4 @@
-/** An instance in memory, and its rows. Pure. */
+/** The record of an instance in memory, and its rows. Pure. */
 
 import type { Block } from '../../schema/blocks.js';
 import { toUnixMs } from '../../schema/common.js';
@@ -18,32 +18,31 @@ import type { Fence } from './orders.js';
 import type { RawSections } from './raw-sections.js';
 import { INSTANCE } from './tables.js';
 
-/** Columns that are part of the evaluator's snapshot. */
+/** Columns that the evaluator's snapshot has. */
 type Evaluated = keyof Pick<
   InstanceRow,
   'state' | 'next_fire_at' | 'timezone' | 'data' | 'config' | 'runtime' | 'execution' | 'timeout'
 >;
 
-/** JSON columns, which are parsed; the others are as the row is read. */
+/** Columns that differ from the row: JSON is parsed, and null has a default. */
 interface Values {
   metadata: JsonObject;
   context_audit: JsonValue[];
-  /** Why it must not run here. */
+  /** Set while the instance must not run here. */
   fence: Fence | null;
-  /** Blocks of this instance alone, after those of its sequence. */
+  /** Blocks of this instance only, after those of its sequence. */
   injected: readonly Block[];
-  /** In its execution; 0: it has none. */
+  /** 0 without an execution. */
   ownership_epoch: number;
 }
 
-/** The row of an instance, which its actor changes in place. */
 export type InstanceRecord = {
   -readonly [K in Exclude<keyof InstanceRow, Evaluated>]: K extends keyof Values
     ? Values[K]
     : InstanceRow[K];
 } & {
   readonly snapshot: Snapshot;
-  /** Until its row is inserted: the request, for sections that are still those of its body. */
+  /** Until the row is inserted: the request, whose text is reused for unchanged sections. */
   raw?: RawRequest | undefined;
 };
 
@@ -52,23 +51,19 @@ interface RawRequest {
   readonly body: CreationBody;
 }
 
-/** The request of an instance. */
 export interface NewInstance {
   readonly id: string;
   readonly body: CreationBody;
-  /** The id of the sequence that was requested by name, as of the turn that makes its unit. */
+  /** The id of the sequence that was requested by name, as of the turn that makes the unit. */
   readonly named?: NamedId;
-  /** The sequence that a release chose instead, as of that turn. */
+  /** The sequence that a release chose instead, as of the same turn. */
   readonly route?: Route | undefined;
-  /** Of the request. */
   readonly traceparent?: string | undefined;
-  /** The sections of the body as text; absent: they are written anew. */
+  /** The sections of the body as text; absent when they have to be serialized. */
   readonly texts?: RawSections | undefined;
-  /** The instance that starts it as its child. */
   readonly parent?: string | undefined;
 }
 
-/** The name of the sequence; undefined when the request has its id. */
 export function nameIn(
   body: Pick<CreationBody, 'tenant_id' | 'namespace' | 'sequence' | 'version'>,
 ): SequenceName | undefined {
@@ -162,7 +157,7 @@ export function recordOfRow(row: InstanceRow): InstanceRecord {
   };
 }
 
-/** The stored sections of a context, which are replaced as a whole, never changed in place. */
+/** The stored sections of a context, which are replaced and never changed in place. */
 export interface Sections {
   readonly data: JsonObject;
   readonly config: JsonObject;
@@ -174,24 +169,18 @@ export function sectionsOf({ snapshot, context_audit: audit }: InstanceRecord): 
 }
 
 /**
- * The row of `instance.update`, without the context. Rows on the hot path are put together as text: that costs a
- * third of an object and JSON.stringify.
+ * The row of `instance.update`, without the context. Rows on the hot path are concatenated as text,
+ * which costs a third of JSON.stringify.
  */
 export function changingRow(record: InstanceRecord): string {
   return `{${changingPairs(record)}}`;
 }
 
-/** The row of `instance.change`, with `context.data`. */
 export function changedRow(record: InstanceRecord): string {
   return `{${changingPairs(record)},"data":${textOfJson(record.snapshot.data)}}`;
 }
 
-/**
- * The row of `instance.insert`, a line if possible.
- *
- * @param creationAudit JSON of the audit entries of the unit that inserts it, with commas
- * @param schedule the id of the cron schedule that started it
- */
+/** The row of `instance.insert`. The audit is JSON with commas, the schedule an id. */
 export function wholeLine(
   record: InstanceRecord,
   creationAudit = '',
@@ -200,7 +189,7 @@ export function wholeLine(
   return rowOf(INSTANCE.insert, wholeCells(record, creationAudit, schedule));
 }
 
-/** The same as a JSON object, for mutations without lines. */
+/** The same as a JSON object, for `instance.insertChild`. */
 export function wholeRow(record: InstanceRecord): string {
   return objectOf(INSTANCE.insert, wholeCells(record, '', null));
 }
@@ -243,9 +232,10 @@ function wholeCells(record: InstanceRecord, creationAudit: string, schedule: str
 
 function changingPairs(record: InstanceRecord): string {
   const { snapshot } = record;
+  const at = snapshot.nextFireAt;
   return (
     `"id":"${record.id}","state":"${snapshot.state}",` +
-    `"next_fire_at":${timeText(snapshot.nextFireAt)},` +
+    `"next_fire_at":${at === null ? 'null' : `"${isoTime(at)}"`},` +
     `"runtime":${objectText(snapshot.runtime)},` +
     `"execution":${JSON.stringify(snapshot.execution)},` +
     `"signal_count":${record.signal_count},"audit_count":${record.audit_count},` +
@@ -253,40 +243,35 @@ function changingPairs(record: InstanceRecord): string {
   );
 }
 
-/** @param raw the section of the request, and its text */
+/** @param text used if the section is still `raw`, the one of the request */
 function sectionText(section: JsonObject, raw: unknown, text: string | undefined): string {
   return (section === raw ? text : undefined) ?? objectText(section);
 }
 
-/** A call of JSON.stringify costs more than the check for an empty object. */
+/** Calling JSON.stringify costs more than the check for an empty object. */
 export function objectText(object: JsonObject): string {
   for (const _ in object) return JSON.stringify(object);
   return '{}';
 }
 
-function timeText(ms: UnixMs | null): string {
-  return ms === null ? 'null' : `"${isoTime(ms)}"`;
-}
-
-/** `low` … `critical` as responses show them. */
 export function priorityLabel(rank: number): string {
   const word = PRIORITIES[rank] ?? 'normal';
   return word.charAt(0).toUpperCase() + word.slice(1);
 }
 
 /**
- * Null when it is not failed, or failed before failures were recorded. A failed instance that was paused since is
- * still failed: it continues by a retry.
+ * Null when the instance has not failed, or failed before failures were recorded. A failed instance
+ * that was paused keeps its failure: it continues by a retry.
  */
 export function failureOf({ snapshot: { state, execution } }: InstanceRecord): Failure | null {
   const isFailed = state === 'failed' || (state === 'paused' && execution.f === 1);
   return isFailed ? (execution.y ?? null) : null;
 }
 
-/** A slot of its concurrency key is held while it is running or waiting, or kept as in `limits.ts`. */
+/** A slot is held while the instance is running or waiting, or kept as `limits.ts` describes. */
 export type PermitStatus = 'none' | 'wanted' | 'held';
 
-/** Both fields are needed: a key without a limit limits nothing. */
+/** A key without a limit has no effect. */
 export function isKeyed(record: InstanceRecord): boolean {
   return record.concurrency_key !== null && record.max_concurrency !== null;
 }
@@ -298,7 +283,7 @@ export function permitStatus(record: InstanceRecord): PermitStatus {
   return state === 'running' || state === 'waiting' || execution.r === 1 ? 'held' : 'none';
 }
 
-/** Whether workers may claim its tasks: not while it is paused, postponed, or without a slot of its concurrency key. */
+/** No tasks while paused, postponed, or without a slot of the concurrency key. */
 export function offersTasks(record: InstanceRecord): boolean {
   const { state, execution } = record.snapshot;
   if (state === 'paused' || execution.h !== undefined) return false;

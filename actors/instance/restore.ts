@@ -1,4 +1,4 @@
-/** Builds the state of an instance from its rows. */
+/** Restores instances and tasks from their rows. */
 
 import assert from 'node:assert/strict';
 import { notFound } from '../../src/base/errors.js';
@@ -19,8 +19,9 @@ import { type InstanceRecord, recordOfRow } from './record.js';
 import { keptSignal } from './signals.js';
 
 /**
- * Undefined when its sequence was deleted; rejects when the rows cannot be read. Synchronous for nearly all instances,
- * whose plan is cached and reads no outputs: in a burst, promises would cost as much as the rest.
+ * Undefined when the sequence was deleted; rejects when rows cannot be read. Synchronous if the
+ * plan is cached and reads no outputs, as for nearly all instances: in a burst, promises would
+ * double the cost.
  */
 export function restoreActor(
   env: InstanceEnv,
@@ -32,7 +33,13 @@ export function restoreActor(
   for (const [key, items] of loaded.snapshots) snapshot.snapshots.set(key, items);
   if (loaded.signals.length > 0) snapshot.signals = loaded.signals.map(keptSignal);
   const known = record.injected.length > 0 ? undefined : plans.get(record.sequence_id)?.plan;
-  if (known !== undefined && !readsOutputs(known, snapshot)) {
+  const reads = known?.outputRefs;
+  if (
+    known !== undefined &&
+    reads !== 'all' &&
+    reads?.size === 0 &&
+    snapshot.snapshots.size === 0
+  ) {
     return actorOf(env, record, known, loaded);
   }
   return (async () => {
@@ -44,17 +51,13 @@ export function restoreActor(
   })();
 }
 
-/** The same for an instance that was just inserted in its first state, with a timer. */
+/** The actor of an instance that was just inserted in its first state, with a timer. */
 export function firstActor(env: InstanceEnv, record: InstanceRecord, plan: Plan): LiveInstance {
   const actor = liveInstance(record, plan, env);
   const { nextFireAt, execution } = record.snapshot;
   if (plan.hasGates) actor.gates = knownGates(plan, execution);
   actor.timer = { fireAt: nextFireAt, recover: false };
   return actor;
-}
-
-function readsOutputs({ outputRefs }: Plan, { snapshots }: InstanceRecord['snapshot']): boolean {
-  return outputRefs === 'all' || outputRefs.size > 0 || snapshots.size > 0;
 }
 
 function actorOf(
@@ -77,7 +80,7 @@ async function planOf(plans: Plans, record: InstanceRecord): Promise<Plan | unde
   assert.fail(`instance ${record.id} does not compile: ${compiled.message}`);
 }
 
-/** Loads a task that ended long ago: a call about it is refused by its row, and noted in its history. */
+/** Loads a task that ended long ago, to refuse a call about it and record it in the history. */
 export async function recallTask(
   actor: LiveInstance,
   { rows }: Sources,
@@ -88,12 +91,11 @@ export async function recallTask(
   keepTask(actor, row);
 }
 
-/** Indexes of blocks change with the plan of an instance. */
+/** The stored index of the node may belong to an earlier plan. */
 function keepTask(actor: LiveInstance, row: WorkerTaskRow): void {
   actor.tasks.set(row.id, { ...row, node: nodeOfTask(actor, row) });
 }
 
-/** Characters of the JSON that the actor holds. */
 export function textOf({ row }: LoadedInstance): number {
   const { data, config, metadata, execution, injected } = row;
   const texts = [data, config, metadata, execution, injected ?? ''];

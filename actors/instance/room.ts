@@ -1,4 +1,4 @@
-/** Instances: their actors, creations and messages, and operations on many of them. */
+/** The instances of a shard: actors, creations, messages, and operations on many instances. */
 
 import { LineLimit } from '../../src/base/log.js';
 import type { NamedCounterName } from '../../src/metrics/catalog.js';
@@ -72,16 +72,16 @@ export function openInstances(kernel: Kernel<InstanceLoads>, needs: InstanceNeed
 
 export type InstanceRoom = ReturnType<typeof openInstances>;
 
-/** A sequence that always fails must not fill the disk. */
+/** Limits log lines: a sequence that always fails must not fill the disk. */
 const FAILURES_PER_SECOND = 10;
 
 /**
- * The counters and log lines of instances. The log shows neither what steps log nor why an instance failed: both may
- * be a tenant's data, and are stored with the instance.
+ * The counters and log lines of instances. The log omits step messages and failure reasons: both
+ * may be a tenant's data, and are stored with the instance.
  */
 function counting({ meter, log, clock }: Kernel, plans: Plans) {
   const failures = new LineLimit(FAILURES_PER_SECOND);
-  // Under no name when the plan has left memory meanwhile: nothing is read for a count.
+  // The name is OTHER when the plan is no longer cached: a counter must not cause a read.
   const countEnd = (counter: NamedCounterName, sequence: string) =>
     meter.countNamed(counter, plans.get(sequence)?.name ?? OTHER);
   return {

@@ -1,6 +1,6 @@
 /**
- * The rows that follow from every message of an instance: its own row, its timer and slot, and at its end dead letter,
- * webhooks and counts.
+ * The rows that follow from every message of an instance: its own row, timer and slot, and at its
+ * end the dead letter, webhooks and counters.
  */
 
 import type { Failure } from '../../schema/failure.js';
@@ -35,10 +35,10 @@ import {
 import { DEAD_LETTER, INSTANCE, TIMER } from './tables.js';
 import { offerTasks } from './tasks.js';
 
-/** State before a message that has rows elsewhere, or is not always written. */
+/** State before a message, to detect the rows that have to be written. */
 type StateBefore = Readonly<ReturnType<typeof stateBefore>>;
 
-/** The unit that creates the instance, with all that it does before its first commit. */
+/** Creates the instance in one unit with everything that happens before its first commit. */
 export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress): void {
   actor.creationAudit = '';
   const { record } = actor;
@@ -48,9 +48,9 @@ export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress
   record.created_at = isoTime(stamp);
   const before = stateBefore(actor);
   const progress = begin();
-  // After its progress, of which nothing is later.
+  // After the progress, so that `updated_at` is not earlier than its times.
   touch(actor);
-  // The stamp may be later than the clock: nothing is due before the creation.
+  // The stamp may be ahead of the clock, and nothing is due before the creation.
   const { nextFireAt: due } = snapshot;
   if (due !== null && isoTime(due) === begunAt) snapshot.nextFireAt = stamp;
   settle(actor, turn, progress, before);
@@ -75,7 +75,7 @@ export function stateBefore({ record }: LiveInstance) {
 
 export function touch({ record, env }: LiveInstance): void {
   const now = isoTime(env.now());
-  // The stamp of the creation may be ahead of the clock, and so may a change of the context.
+  // The times of the creation and of a context change may be ahead of the clock.
   record.updated_at = laterOf(now, laterOf(record.created_at, record.updated_at));
 }
 
@@ -87,20 +87,19 @@ export function write(
 ): void {
   const { record, env } = actor;
   touch(actor);
-  // Within the same millisecond, too, a changed context has another time (`if_unchanged_since`).
-  if (record.updated_at === before.updatedAt && isOther(before.context, sectionsOf(record))) {
-    record.updated_at = updatedAt(env.now(), before.updatedAt);
+  // A changed context gets a new time even within a millisecond (`if_unchanged_since`).
+  if (record.updated_at === before.updatedAt) {
+    const { data, config, audit } = before.context;
+    const after = sectionsOf(record);
+    if (data !== after.data || config !== after.config || audit !== after.audit) {
+      record.updated_at = updatedAt(env.now(), before.updatedAt);
+    }
   }
   if (progress !== 'touched') settle(actor, turn, progress, before);
   writeGates(actor, turn);
   writeInstance(actor, turn, before.context);
 }
 
-function isOther({ data, config, audit }: Sections, after: Sections): boolean {
-  return data !== after.data || config !== after.config || audit !== after.audit;
-}
-
-/** Its row, with the sections of its context that were replaced. */
 function writeInstance({ record }: LiveInstance, turn: Turn, before: Sections): void {
   const { id } = record;
   const { data, config, audit } = sectionsOf(record);
@@ -111,25 +110,16 @@ function writeInstance({ record }: LiveInstance, turn: Turn, before: Sections): 
   }
 }
 
-/** The rows and effects beside its own row. */
 function settle(actor: LiveInstance, turn: Turn, progress: Progress, before: StateBefore): void {
   recordPermit(actor, turn, before.permit);
   if (offersTasks(actor.record) !== before.offers) offerTasks(actor, turn);
-  writeTimer(actor, turn, progress);
+  // Continuations and in-process steps have no due time; `recover` finds them after a crash.
+  const continues = turn.effects.some((effect) => effect.kind === 'continue');
+  setTimer(actor, turn, progress.wakeAt, actor.running.size > 0 || progress.more || continues);
   writeFailure(actor, turn, before.failure);
   writeDeadLetter(actor, turn, progress, before);
   if (actor.record.snapshot.state !== before.state) notifyFamily(actor, turn, before.state);
   if (progress.more) continueAfter(actor, turn);
-}
-
-/**
- * Keeps the row in `timers` equal to the instance's due time. Continuations and in-process steps have no due time:
- * `recover` finds them after a crash.
- */
-function writeTimer(actor: LiveInstance, turn: Turn, progress: Progress): void {
-  const continues = turn.effects.some((effect) => effect.kind === 'continue');
-  const recover = actor.running.size > 0 || progress.more || continues;
-  setTimer(actor, turn, progress.wakeAt, recover);
 }
 
 export function setTimer(
@@ -157,7 +147,7 @@ export function setTimer(
   });
 }
 
-/** Keeps the column equal to the failure; the row of a new instance includes it. */
+/** Updates the column; the row of a new instance includes the failure. */
 function writeFailure(actor: LiveInstance, turn: Turn, before: Failure | null): void {
   const { record, creationAudit } = actor;
   const failure = failureOf(record);
@@ -173,7 +163,7 @@ function writeDeadLetter(
 ): void {
   const { id, sequence_id, snapshot } = actor.record;
   if (snapshot.state === before) {
-    // It had failed already, and its clean-up failed, too.
+    // A failed instance whose clean-up has failed as well.
     const isWorse = before === 'failed' && failureOf(actor.record) !== failure;
     if (isWorse) putDeadLetter(actor, turn);
     return;
@@ -203,7 +193,7 @@ function countEnd({ record, env }: LiveInstance, turn: Turn): void {
   turn.effects.push({ kind: 'counted', tenant, change, durationMs });
 }
 
-/** Names the block in which it failed, unless a request made it fail. */
+/** Names the block that failed, unless a request stopped the instance. */
 function failedEffect(record: InstanceRecord, audit: readonly AuditEvent[]): Effect {
   const last = audit.findLast(
     ({ eventType }) => eventType === 'step_failed' || eventType === 'block_failed',
@@ -218,7 +208,7 @@ function failedEffect(record: InstanceRecord, audit: readonly AuditEvent[]): Eff
   };
 }
 
-/** Its row in the dead letter queue, which groups failures by code and folded reason (docs/decisions/0016-lists.md). */
+/** Failures are grouped by code and folded reason (docs/decisions/0016-lists.md). */
 function putDeadLetter({ record, env }: LiveInstance, turn: Turn): void {
   const { id, tenant_id, created_at, namespace, sequence_id } = record;
   const failure = failureOf(record);
@@ -237,9 +227,7 @@ function putDeadLetter({ record, env }: LiveInstance, turn: Turn): void {
   });
 }
 
-// ---------------------------------------------------------------- webhooks of its end
-
-/** A row for each target. A dry run has no effects outside, and a cancelled instance is no event. */
+/** Stores a webhook for each target. Dry runs and cancelled instances send none. */
 function putWebhooks(actor: LiveInstance, turn: Turn): void {
   const { env, record, plan } = actor;
   const { state, runtime } = record.snapshot;
@@ -262,7 +250,7 @@ function putWebhooks(actor: LiveInstance, turn: Turn): void {
     failure: failureOf(record),
     data: state === 'completed' ? {} : whyOf(actor),
   };
-  // Byte for byte what is stored, signed and sent.
+  // These bytes are stored, signed and sent.
   const body = JSON.stringify(content);
   for (const { url, subscription } of targets) {
     const row: WebhookRow = {
@@ -286,7 +274,7 @@ function putWebhooks(actor: LiveInstance, turn: Turn): void {
   }
 }
 
-/** `{error, attempts, block_id}`: the last two when a step was the reason. */
+/** `{error, attempts, block_id}`; the last two only when a step failed. */
 function whyOf({ record }: LiveInstance): JsonObject {
   const { message = '', block_id, attempt } = failureOf(record) ?? {};
   const data: JsonObject = { error: message };

@@ -1,27 +1,38 @@
 /**
- * Signals and events of an instance, and the waits that take them. A signal takes effect in the unit that stores it,
- * so that it is handled once and in order; so does the row of an event that a wait took.
+ * Signals and events of an instance, the waits that take them, and answers to approval gates. A signal takes effect in
+ * the unit that stores it, so that it is handled once and in order. The same holds for an event that a wait takes.
  */
 
-import type { StepRecord } from '../../schema/execution.js';
+import type { ApprovalAnswered } from '../../schema/approval.js';
+import type { Execution, StepRecord } from '../../schema/execution.js';
+import { GATE_SIGNAL } from '../../schema/instance.js';
 import { isTerminal } from '../../schema/states.js';
 import { conflict, invalid } from '../../src/base/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { isoTime } from '../../src/base/time.js';
+import {
+  choicesText,
+  type GateAnswer,
+  isAddressed,
+  isChoice,
+  parseAnswer,
+  refusalOf,
+} from '../../src/core/blocks/gate.js';
 import { putData } from '../../src/core/loop-items.js';
-import { iterationOf } from '../../src/core/paths.js';
-import type { KeptSignal, Progress, StepTry } from '../../src/core/progress.js';
+import { iterationOf, pathOf } from '../../src/core/paths.js';
+import type { StepNode } from '../../src/core/plan-nodes.js';
+import type { KeptSignal, Progress, StepTry, TakenSignal } from '../../src/core/progress.js';
 import { EVENT_TAKE, EVENT_WAIT } from '../event/tables.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, checkContextSize, continueAfter } from './advance.js';
-import { answerBySignal } from './answers.js';
 import type { Signal } from './change-many.js';
+import { type OpenGate, openGates } from './gate-rows.js';
 import { type Handler, type LiveInstance, nextId } from './live-instance.js';
 import type { KeptSignalRow } from './loads.js';
 import { charactersOf, checkSize } from './memory.js';
 import { SIGNAL } from './output-tables.js';
-import { tellPeer } from './progress.js';
+import { putAudit, putTaken, sendToPeer } from './progress.js';
 import { INSTANCE } from './tables.js';
 
 /** @throws EngineError 400 when the instance has ended, 413 when its context would be too large */
@@ -31,32 +42,27 @@ export const signal: Handler<'signal'> = (actor, turn, message) => {
   const { signal_type: signalType, payload } = message.body;
   const { traceparent, by } = message;
   const given = { signalType, payload: (payload ?? null) as JsonValue, traceparent, by };
-  const { id: signalId, came } = takeSignal(actor, turn, given);
+  const { id: signalId, handled } = takeSignal(actor, turn, given);
   turn.reply(message.request, 201, `{"signal_id":"${signalId}"}`);
-  return came;
+  return handled;
 };
 
-/** Stores and delivers the signal. @throws EngineError 409 or 413, before anything is changed */
+/** @throws EngineError 409 or 413, before the first change */
 export function takeSignal(
   actor: LiveInstance,
   turn: Turn,
   given: Signal,
-): { readonly id: string; readonly came: Progress | 'touched' } {
+): { readonly id: string; readonly handled: Progress | 'touched' } {
   if (nameOf(given.signalType) === undefined) {
-    const came = deliverSignal(actor, turn, given);
-    return { id: storeSignal(actor, turn, given), came };
+    const handled = deliverSignal(actor, turn, given);
+    return { id: storeSignal(actor, turn, given), handled };
   }
   checkRoom(actor, [given]);
   const id = storeSignal(actor, turn, given);
-  return { id, came: deliverSignal(actor, turn, given) };
+  return { id, handled: deliverSignal(actor, turn, given) };
 }
 
-/**
- * Limits the signals that are kept for waits.
- *
- * @param kept the present ones
- * @throws EngineError 409 when there are too many, 413 when a payload is too large for an output
- */
+/** Limits the signals that no step has taken yet. @throws EngineError 409 or 413 */
 export function checkRoom(
   { record, env }: LiveInstance,
   given: readonly Signal[],
@@ -69,12 +75,12 @@ export function checkRoom(
   const longest = LIMITS.keptSignalCharactersMax;
   const what = `instance ${record.id} keeps ${kept.length} signals that no step has waited for`;
   if (kept.length + more.length > most) throw conflict(`${what}: ${most} is the most`);
-  const characters = keptCharacters(kept) + charactersOf(more.map(({ payload }) => payload));
+  const present = kept.reduce((sum, { characters }) => sum + characters, 0);
+  const characters = present + charactersOf(more.map(({ payload }) => payload));
   if (characters > longest) throw conflict(`${what}: ${longest} characters is the most`);
 }
 
-/** The message of the error that `checkRoom` would throw. */
-export function noRoom(actor: LiveInstance, given: Signal): string | undefined {
+export function roomError(actor: LiveInstance, given: Signal): string | undefined {
   try {
     checkRoom(actor, [given]);
     return undefined;
@@ -83,14 +89,10 @@ export function noRoom(actor: LiveInstance, given: Signal): string | undefined {
   }
 }
 
-function keptCharacters(kept: readonly KeptSignal[]): number {
-  return kept.reduce((sum, { characters }) => sum + characters, 0);
-}
-
 const CUSTOM = 'custom:';
 
-/** The name by which steps wait for it; undefined for built-in signals. */
-function nameOf(signalType: string): string | undefined {
+/** The name of a custom signal; undefined for built-in signals. */
+export function nameOf(signalType: string): string | undefined {
   return signalType.startsWith(CUSTOM) ? signalType.slice(CUSTOM.length) : undefined;
 }
 
@@ -101,7 +103,6 @@ export function keptSignal({ id, seq, signal_type, payload, sent_by }: KeptSigna
   return sent_by === null ? kept : { ...kept, by: sent_by };
 }
 
-/** @returns the id of its row */
 export function storeSignal(actor: LiveInstance, turn: Turn, given: Signal): string {
   const { record } = actor;
   const id = nextId(actor);
@@ -134,11 +135,7 @@ export function storeSignal(actor: LiveInstance, turn: Turn, given: Signal): str
   return id;
 }
 
-/**
- * Call it after `storeSignal` for a signal that steps may wait for.
- *
- * @throws EngineError 400 or 413, before anything is changed
- */
+/** Follows `storeSignal` if custom. @throws EngineError 400 or 413, before the first change */
 export function deliverSignal(
   actor: LiveInstance,
   turn: Turn,
@@ -169,7 +166,7 @@ export function deliverSignal(
   }
 }
 
-/** The instance joins the trace of the request. */
+/** Adds the instance to the trace of the request. */
 export function followTrace(
   { record }: LiveInstance,
   turn: Turn,
@@ -188,7 +185,7 @@ function mergedData(actor: LiveInstance, payload: JsonValue): JsonObject | undef
   return data;
 }
 
-/** An instance that was parked by request continues with the next signal, or after its pause. */
+/** A parked instance continues with the next signal, or after its pause. */
 function unpark(actor: LiveInstance, turn: Turn): Progress | 'touched' {
   const { execution, state } = actor.record.snapshot;
   if (execution.p === undefined) return 'touched';
@@ -201,9 +198,7 @@ function unpark(actor: LiveInstance, turn: Turn): Progress | 'touched' {
   return progress;
 }
 
-// ---------------------------------------------------------------- waits for signals and events
-
-/** Returns an event whose wait has ended. */
+/** An event whose wait has ended is returned. */
 export const eventArrived: Handler<'event.arrived'> = (
   actor,
   turn,
@@ -211,9 +206,9 @@ export const eventArrived: Handler<'event.arrived'> = (
 ) => {
   const step = waitOf(actor, ({ v }) => v?.i === wait);
   if (step === undefined) {
-    // Remove the wait, so that it gets no other event.
+    // Remove the wait, so that it receives no further event.
     turn.put(EVENT_WAIT.clear, wait, { instance_id: actor.record.id, id: wait });
-    tellPeer(actor, turn, key, { kind: 'event.taken', key, event, wait, outcome: 'gone' });
+    sendToPeer(actor, turn, key, { kind: 'event.taken', key, event, wait, outcome: 'gone' });
     return undefined;
   }
   const { blockId, ...given } = step;
@@ -232,11 +227,11 @@ export const eventArrived: Handler<'event.arrived'> = (
     taken_at: isoTime(actor.env.now()),
   });
   if (outcome === 'taken') turn.count('engine_events_matched_total');
-  tellPeer(actor, turn, key, { kind: 'event.taken', key, event, wait, outcome });
+  sendToPeer(actor, turn, key, { kind: 'event.taken', key, event, wait, outcome });
   return progress;
 };
 
-/** The oldest wait takes the signal that is kept under its name. */
+/** Hands the kept signal to the oldest wait for its name. */
 function offerSignal(actor: LiveInstance, turn: Turn, name: string): Progress | undefined {
   const step = waitOf(actor, ({ v }) => v?.n === name);
   if (step === undefined) return undefined;
@@ -244,7 +239,7 @@ function offerSignal(actor: LiveInstance, turn: Turn, name: string): Progress | 
   return advance(actor, turn, { kind: 'event.arrived', ...given });
 }
 
-/** The oldest of the matching waits: their ids ascend. */
+/** The oldest matching wait; ids of waits ascend. */
 function waitOf(
   { record, plan }: LiveInstance,
   isAddressed: (step: StepRecord) => boolean,
@@ -262,4 +257,98 @@ function waitOf(
   const { a: attempt } = execution.o[node.index] as StepRecord;
   const iteration = iterationOf(execution, node);
   return { node: node.index, iteration, attempt, blockId: node.id };
+}
+
+/** @throws EngineError 400, 409 or 413, before the first change */
+export const answer: Handler<'answer'> = (actor, turn, { request, approval, given }) => {
+  const { plan, record } = actor;
+  const open = openGates(plan, record.snapshot.execution).find(
+    ({ record: { k } }) => k === approval,
+  );
+  if (open === undefined) throw conflict(`approval ${approval} is not open any more`);
+  if (!isChoice(open.gate, given.value)) {
+    throw invalid(`value must be one of ${choicesText(open.gate)}`);
+  }
+  if (given.comment !== null && !open.gate.allowComment) {
+    throw invalid('comment must not be there: this approval takes none');
+  }
+  const progress = answerGate(actor, turn, open, { ...given, more: {} });
+  const reply: ApprovalAnswered = {
+    id: approval,
+    instance_id: record.id,
+    block_id: open.node.id,
+    value: given.value,
+    comment: given.comment,
+    answered_by: given.by,
+    answered_at: isoTime(progress.gates?.find(({ id }) => id === approval)?.at ?? actor.env.now()),
+    repeated: false,
+  };
+  turn.reply(request, 200, JSON.stringify(reply));
+  return progress;
+};
+
+/**
+ * Answers a gate by the signal that was stored last; undefined when no gate accepts it. A signal
+ * that comes before its gate is kept; an invalid or repeated answer is consumed.
+ *
+ * @throws EngineError 413, before the first change
+ */
+export function answerBySignal(
+  actor: LiveInstance,
+  turn: Turn,
+  { signalType, payload, by }: Signal,
+): Progress | undefined {
+  const { plan, record } = actor;
+  if (!plan.hasGates || !signalType.startsWith(GATE_SIGNAL)) return undefined;
+  const node = plan.nodes[plan.indexOf.get(signalType.slice(GATE_SIGNAL.length)) ?? -1];
+  if (node?.type !== 'step' || node.gate === undefined) return undefined;
+  const { execution } = record.snapshot;
+  const open = openGates(plan, execution).find(
+    (one) =>
+      one.node.id === node.id &&
+      isAddressed(payload, iterationOf(execution, one.node), pathOf(plan, execution, one.node)),
+  );
+  if (open === undefined) {
+    if (isAnswered(execution, node)) consumeLast(actor, turn, node, 'refused');
+    return undefined;
+  }
+  const given = parseAnswer(open.gate, payload, by ?? null);
+  consumeLast(actor, turn, node, given === undefined ? 'refused' : 'taken');
+  if (given !== undefined) return answerGate(actor, turn, open, given);
+  putAudit(actor, turn, [refusalOf(node, payload)]);
+  return undefined;
+}
+
+function consumeLast(
+  actor: LiveInstance,
+  turn: Turn,
+  node: StepNode,
+  status: TakenSignal['status'],
+): void {
+  const { snapshot } = actor.record;
+  const last = snapshot.signals?.at(-1);
+  if (last === undefined) return;
+  snapshot.signals = snapshot.signals!.slice(0, -1);
+  putTaken(actor, turn, [{ seq: last.seq, blockId: node.id, status }]);
+}
+
+function answerGate(
+  actor: LiveInstance,
+  turn: Turn,
+  { node, record, gate }: OpenGate,
+  given: GateAnswer,
+): Progress {
+  const { snapshot, context_audit } = actor.record;
+  const data = { ...snapshot.data, ...Object.fromEntries([[gate.storeAs, given.value]]) };
+  checkContextSize(actor, data, snapshot.config, context_audit);
+  const iteration = iterationOf(snapshot.execution, node);
+  const step = { node: node.index, iteration, attempt: record.a };
+  return advance(actor, turn, { kind: 'gate.answered', ...step, answer: given });
+}
+
+/** Whether the gate has an answer already, or has ended without one. */
+function isAnswered(execution: Execution, node: StepNode): boolean {
+  const record = execution.o[node.index] as StepRecord | undefined;
+  const hasAnswer = record?.k !== undefined && record.p !== 'gate';
+  return hasAnswer || (node.loops.length === 0 && execution.d[node.index] !== undefined);
 }

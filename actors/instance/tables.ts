@@ -1,9 +1,9 @@
-/** The tables of instances, and those with at most one row for each. Pure. */
+/** The tables of instances, and tables with at most one row per instance. Pure. */
 
 import { lined } from '../../src/db/lines.js';
 import { clear, foundBy, insert, mutations, set, special, update } from '../../src/db/mutation.js';
 import { belonging, columnsBut, columnsOf, type Table, table } from '../../src/db/table.js';
-import { LEFT_BEHIND } from './output-tables.js';
+import { INSTANCE_DETAILS } from './output-tables.js';
 import { OPEN_TASK, OPEN_TASKS, TASK } from './task-tables.js';
 
 export const INSTANCES = table(
@@ -47,7 +47,7 @@ export const INSTANCES = table(
   { instance: 'id' },
 );
 
-/** Columns that almost every unit changes. */
+/** Columns that change in almost every unit. */
 const PROGRESS = columnsOf(
   INSTANCES,
   'state',
@@ -59,17 +59,16 @@ const PROGRESS = columnsOf(
   'updated_at',
 );
 
-/** Columns that are null at the creation. */
 const LATER = columnsOf(INSTANCES, 'creation_data', 'continuity_id', 'ownership_epoch', 'fence');
 
-/** Large contexts are written only when they change; the first one is kept for replays. */
+/** A context is written only when it changes; the first one is kept for replays. */
 const CHANGE = update(INSTANCES, [...PROGRESS, 'data'], { keeps: { creation_data: 'data' } });
 
-/** Deletes the instances whose ids are in `doomed`, with all that belongs to them. */
+/** The parts of a statement that deletes the instances in `doomed` and all their rows. */
 function instancesGone(tables: readonly Table[]): string[] {
   return [
     ...tables.flatMap(({ keptOfInstances: kept }) => (kept === undefined ? [] : [kept])),
-    // They have no index on the instance, and are found by their tasks.
+    // Found by their tasks, because they have no index on the instance.
     `open_tasks_gone as (
   delete from open_tasks o using worker_tasks t, doomed d
   where ${foundBy('t.instance_id', 'd.id')} and ${foundBy('o.task_id', 't.id')}
@@ -88,7 +87,7 @@ function instancesGone(tables: readonly Table[]): string[] {
 
 export const INSTANCE = mutations('instance', {
   insert: { ...lined(insert(INSTANCES, { without: LATER })), gate: { isOfBatches: true } },
-  // By its parent, whose unit may have a gate.
+  // The unit of the parent may have a gate.
   insertChild: insert(INSTANCES, { without: LATER }, 'nothing'),
   update: { ...update(INSTANCES, PROGRESS), narrows: CHANGE },
   change: CHANGE,
@@ -157,7 +156,7 @@ export const FAMILY_MESSAGES = table(
 
 export const FAMILY_MESSAGE = mutations('familyMessage', {
   set: set(FAMILY_MESSAGES, ['id', 'word']),
-  // By the id of the message that was read: one that replaced it stays.
+  // By the id of the message that was read, so that a newer one stays.
   clear: clear(FAMILY_MESSAGES, 'id'),
 });
 
@@ -197,8 +196,8 @@ export const INSTANCE_STORE = [
   FAMILY_MESSAGE,
   PERMIT_REQUEST,
   BULK_CHANGE,
-  // A task ends after all changes of its open row.
+  // The end of a task comes after all changes of its open row.
   OPEN_TASK,
   TASK,
-  ...LEFT_BEHIND,
+  ...INSTANCE_DETAILS,
 ];

@@ -1,6 +1,6 @@
 /**
- * Finds the instance of a worker task by its id, for the tasks of one shard: in memory for tasks that were opened or
- * loaded recently, otherwise by one query per turn.
+ * Finds the instance of a worker task of this shard by the id of the task: in memory for recent
+ * tasks, otherwise by one query per turn.
  */
 
 import { DATABASE_AWAY, type EngineError, notFound } from '../../src/base/errors.js';
@@ -41,7 +41,6 @@ export class TaskIndex implements Room {
     this.#owners.set(task, instance);
   }
 
-  /** @param otherwise called with the reason when there is none */
   find(
     task: string,
     then: (instance: string) => void,
@@ -69,7 +68,7 @@ export class TaskIndex implements Room {
     );
   }
 
-  /** A task of another tenant gets the same answer as an unknown one, after the same read. */
+  /** A task of another tenant gets the same error as an unknown one, after the same read. */
   deny(task: string, otherwise: (error: EngineError) => void): void {
     this.#reads.read(this.#unknownId.next()).then(
       () => this.#deps.schedule(() => otherwise(notFound(`worker task ${task}`))),
@@ -78,21 +77,22 @@ export class TaskIndex implements Room {
   }
 }
 
-type ClaimWatchDeps = { readonly instances: Pick<Instances, 'tell'> } & Pick<
+type ClaimWatchDeps = { readonly instances: Pick<Instances, 'send'> } & Pick<
   Kernel<TimerLoads>,
   'settings' | 'loader' | 'reachability' | 'timers' | 'schedule' | 'clock' | 'log'
 >;
 
 /**
- * Watches the heartbeats of claims: of those that are committed, and after a start or the return of a tenant of those
- * in its rows. Silence counts from readiness at the earliest (`actors/runtime/reachability.ts`).
+ * Watches the heartbeats of claims: those that are committed, and those in rows after a start or
+ * when a tenant returns. Silence counts from readiness at the earliest
+ * (`actors/runtime/reachability.ts`).
  */
 export function claimWatch(deps: ClaimWatchDeps) {
   const { instances, settings, loader, reachability, timers, schedule, clock, log } = deps;
   let isStopped = false;
   const watch = (at: UnixMs, instance: string, task: string) =>
     timers.push(at, { kind: 'reap', instance, task });
-  /** @param only the tenant whose claims are not watched yet; absent: none are */
+  /** @param only the tenant that has returned; absent: all tenants */
   const read = (only?: string) => {
     loader
       .claimedTasks((task, instance, heartbeatAt, tenant) => {
@@ -109,7 +109,7 @@ export function claimWatch(deps: ClaimWatchDeps) {
   };
   return {
     effects: { reap: ({ at, instance, task }) => watch(at, instance, task) },
-    timers: { reap: ({ instance, task }) => instances.tell(instance, { kind: 'reap', task }) },
+    timers: { reap: ({ instance, task }) => instances.send(instance, { kind: 'reap', task }) },
     start: () => read(),
     tenantBack: read,
     stop: () => {

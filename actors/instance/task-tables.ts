@@ -1,7 +1,7 @@
 /**
- * The tasks of instances: `worker_tasks` has each task as it was created and how it ended, `open_tasks` a narrow row
- * while it is open, so that a claim writes no more than itself (docs/decisions/0031-claims.md). The state and the
- * claims of tasks are read from both by `standing`. Pure.
+ * The tasks of instances. `worker_tasks` has each task as created and as ended; `open_tasks` has a
+ * narrow row while it is open, so that a claim writes little (docs/decisions/0031-claims.md).
+ * `standing` reads the current state of a task from both. Pure.
  */
 
 import { SILENCE_REASON } from '../../src/core/effects.js';
@@ -72,11 +72,11 @@ const CLAIM = columnsOf(
 
 export const OPEN_TASK = mutations('openTask', {
   insert: lined(insert(OPEN_TASKS, { without: [...CLAIM, 'history'] })),
-  // A claim, its end, and each heartbeat.
+  // Written by a claim, its end and each heartbeat.
   claim: update(OPEN_TASKS, CLAIM),
-  // Only when it does not follow from the claim.
+  // Written only when it is not derived from the claim.
   history: update(OPEN_TASKS, ['history']),
-  // When its instance is paused, and after that.
+  // Written when the instance is paused and resumed.
   rank: update(OPEN_TASKS, ['rank']),
 });
 
@@ -116,42 +116,36 @@ update worker_tasks t set
 from ended r
 where ${foundBy('t.id', 'r.id')}`,
   ),
-  // After its end.
+  // For a task that has ended.
   note: update(WORKER_TASKS, ['checkpoint_seq', 'history']),
 });
 
-// ---------------------------------------------------------------- tasks as they are now
-
-/** Columns of both tables: while the task is open, its open row takes precedence. */
+/** Columns that both tables have. The open row takes precedence. */
 const CLAIM_COLUMNS: ReadonlySet<string> = new Set([...CLAIM, 'history']);
 
-/** A column of the task `t` whose open row, if there is one, is `o`. */
+/** The current value of a column of the task `t`, whose open row, if any, is `o`. */
 export function standing(column: ColumnOf<typeof WORKER_TASKS>): string {
   if (column === 'state') return "case when o.claimed_at is null then t.state else 'claimed' end";
   return CLAIM_COLUMNS.has(column) ? `coalesce(o.${column}, t.${column})` : `t.${column}`;
 }
 
-/** These columns, as a SELECT names them. */
 export function selectedStanding(columns: readonly ColumnOf<typeof WORKER_TASKS>[]): string {
   return columns.map((column) => `${standing(column)} as ${column}`).join(', ');
 }
 
-/** The tables of `standing`. */
 export const WITH_OPEN_ROWS = 'worker_tasks t left join open_tasks o on o.task_id = t.id';
 export const OF_OPEN_ROWS = 'open_tasks o join worker_tasks t on t.id = o.task_id';
 
-/** Tasks with all columns of `worker_tasks`, as a table of a FROM, which needs an alias. */
+/** Current tasks with all columns of `worker_tasks`, for a FROM with an alias. */
 export const TASKS = `(select ${selectedStanding(columnsBut(WORKER_TASKS))} from ${WITH_OPEN_ROWS})`;
 
-/** Whether the history of a task has such an entry. */
 function hasEntry(condition: string): string {
   return `exists (select 1 from json_array_elements(t.history) h where ${condition})`;
 }
 
-/** A worker reported that the task `t` failed. */
 export const IS_REPORTED = `(t.state = 'failed' and ${hasEntry("h ->> 'event' = 'failed'")})`;
 
-/** A worker has the task, had it at its end, or fell silent with it: see `TaskFacts`. */
+/** A worker holds the task, ended it, or fell silent with it: see `TaskFacts`. */
 export const IS_TOUCHED = `(t.claim_epoch > 0 and (t.worker_id is not null or ${hasEntry(
   `h ->> 'event' = 'reclaimed' and h ->> 'reason' = '${SILENCE_REASON}'`,
 )}))`;

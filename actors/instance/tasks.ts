@@ -1,6 +1,6 @@
 /**
- * Messages of workers and queues to the tasks of an instance. A claim is a commit unit that raises the epoch; a call
- * with another epoch or worker changes nothing but the task's history.
+ * Messages of workers and queues to the tasks of an instance. A claim is a commit unit that raises
+ * the epoch. A call with another epoch or worker changes only the history of the task.
  */
 
 import { EngineError, invalid, notFound } from '../../src/base/errors.js';
@@ -19,8 +19,15 @@ import { advance, advanceTry } from './advance.js';
 import type { Handler, LiveInstance } from './live-instance.js';
 import { checkBytes, checkSize } from './memory.js';
 import type { MessageOf, WorkerRequest } from './messages.js';
-import { noteWorkerLines } from './notes.js';
-import { closeTask, isOffered, isRetried, note, putHistory, queueHint } from './progress.js';
+import { addWorkerLines } from './notes.js';
+import {
+  closeTask,
+  isOffered,
+  isRetried,
+  putHistory,
+  queueHint,
+  recordAttempt,
+} from './progress.js';
 import { OPEN_TASK, TASK } from './task-tables.js';
 import { wireTask } from './wire-texts.js';
 import {
@@ -36,7 +43,7 @@ type Claim = MessageOf<'claim'>;
 type Complete = MessageOf<'task.complete'>;
 type Fail = MessageOf<'task.fail'>;
 
-/** A queue picked the task for a poll: it is claimed, or reported as gone. */
+/** A queue selected the task for a poll: it is claimed, or reported as gone. */
 export const claim: Handler<'claim'> = (actor, turn, message) => {
   const task = actor.tasks.get(message.task);
   if (task === undefined || !isOffered(actor, task)) {
@@ -48,7 +55,7 @@ export const claim: Handler<'claim'> = (actor, turn, message) => {
   task.claim_epoch += 1;
   task.claimed_at = isoTime(actor.env.now());
   task.heartbeat_at = task.claimed_at;
-  note(actor, task, 'claimed');
+  recordAttempt(actor, task, 'claimed');
   putClaim(turn, task);
   const { secrets, tenant_id: tenant } = task;
   const texts = message.maySeeSecrets && secrets !== null ? JSON.parse(secrets) : undefined;
@@ -58,7 +65,7 @@ export const claim: Handler<'claim'> = (actor, turn, message) => {
   return notifyStep(actor, turn, task, 'step.claimed');
 };
 
-/** Notifies the step of the claim if a time limit begins or ends with it. */
+/** Informs the evaluator if a time limit of the step starts or ends with the claim. */
 function notifyStep(
   actor: LiveInstance,
   turn: Turn,
@@ -71,7 +78,7 @@ function notifyStep(
   return advanceTry(actor, turn, { kind, node, iteration, attempt });
 }
 
-/** Removes pending tasks from the queues, or puts them back, after `offersTasks` changed. */
+/** Removes pending tasks from the queues, or returns them, after `offersTasks` has changed. */
 export function offerTasks(actor: LiveInstance, turn: Turn): void {
   for (const task of actor.tasks.values()) {
     if (task.state !== 'pending') continue;
@@ -90,7 +97,7 @@ function putClaim(turn: Turn, task: WorkerTaskRecord): void {
   if (task.history !== NO_HISTORY) putHistory(turn, task);
 }
 
-/** @param epoch of the claim; 0: the task is gone, -1: unknown, the queue offers it again */
+/** @param epoch 0 when the task is gone; -1 when unknown: the queue offers it again */
 export function claimAnswer(
   message: Claim,
   epoch: number,
@@ -102,7 +109,6 @@ export function claimAnswer(
   return { kind: 'peer', shard, message: secrets === undefined ? answer : { ...answer, secrets } };
 }
 
-/** The poller disconnected after its claim was committed. */
 export const unclaim: Handler<'unclaim'> = (actor, turn, { task: taskId, epoch }) => {
   const task = claimedTask(actor, taskId, epoch);
   return task && giveBack(actor, turn, task, 'the poll was abandoned');
@@ -113,23 +119,20 @@ function claimedTask({ tasks }: LiveInstance, id: string, epoch: number) {
   return task?.state === 'claimed' && task.claim_epoch === epoch ? task : undefined;
 }
 
-/** A secret of the task is missing, so that no worker can get it: its step fails permanently. */
+/** A secret is missing: the step fails permanently, as no worker can receive the task. */
 export const secretMissing: Handler<'secret.missing'> = (
   actor,
   turn,
   { task: taskId, epoch, reason: message },
 ) => {
   const task = claimedTask(actor, taskId, epoch);
-  if (task === undefined) return undefined;
-  task.error_message = message;
-  task.error_retryable = false;
   const code = 'secret_missing';
-  return settle(actor, turn, task, { kind: 'failure', retryable: false, message, code });
+  return task && settle(actor, turn, task, { kind: 'failure', retryable: false, message, code });
 };
 
 /**
- * Heartbeat silence: the task returns to its queue with the same id, try and checkpoint, unless it has silenced too
- * many workers.
+ * After heartbeat silence, the task returns to its queue with the same id, try and checkpoint,
+ * unless too many workers fell silent with it.
  */
 export const reap: Handler<'reap'> = (actor, turn, { task: taskId }) => {
   const task = actor.tasks.get(taskId);
@@ -144,19 +147,13 @@ export const reap: Handler<'reap'> = (actor, turn, { task: taskId }) => {
   return giveBack(actor, turn, task, SILENCE_REASON);
 };
 
-/** A task that seems to end its workers fails permanently. */
+/** A task that seems to crash its workers fails permanently. */
 function claimsLost(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): Progress {
-  note(actor, task, 'reclaimed', { reason: SILENCE_REASON });
+  recordAttempt(actor, task, 'reclaimed', { reason: SILENCE_REASON });
   const message = `workers fell silent over ${task.lost_claims} claims of this try`;
-  task.error_message = message;
-  task.error_retryable = false;
-  // No worker reported a failure: the outcome of its effect is unknown.
-  return conclude(actor, turn, task, {
-    kind: 'failure',
-    retryable: false,
-    message,
-    code: 'claims_lost',
-  });
+  const code = 'claims_lost';
+  // Not `settle`: no worker reported a failure, so the outcome of the effect is unknown.
+  return conclude(actor, turn, task, { kind: 'failure', retryable: false, message, code });
 }
 
 function giveBack(
@@ -165,7 +162,7 @@ function giveBack(
   task: WorkerTaskRecord,
   reason: string,
 ): Progress | undefined {
-  note(actor, task, 'reclaimed', { reason });
+  recordAttempt(actor, task, 'reclaimed', { reason });
   task.state = 'pending';
   task.worker_id = null;
   task.claimed_at = null;
@@ -173,13 +170,13 @@ function giveBack(
   putClaim(turn, task);
   if (!isOffered(actor, task)) placeTask(actor, turn, task);
   turn.effects.push(queueHint(actor, task));
-  const came = notifyStep(actor, turn, task, 'step.returned');
-  // A paused or postponed instance kept its slot for this worker.
+  const progress = notifyStep(actor, turn, task, 'step.returned');
+  // A paused or postponed instance kept its slot for this worker, and releases it now.
   const isKept = actor.record.snapshot.execution.r === 1;
-  return came ?? (isKept ? advance(actor, turn, { kind: 'wake' }) : undefined);
+  return progress ?? (isKept ? advance(actor, turn, { kind: 'wake' }) : undefined);
 }
 
-/** After downtime silence counts from readiness, or every claim would be reclaimed. */
+/** After downtime, silence counts from readiness; otherwise every claim would be reclaimed. */
 function silentAt(actor: LiveInstance, task: WorkerTaskRecord): number {
   const heardAt = task.heartbeat_at === null ? 0 : msOfTime(task.heartbeat_at);
   const since = Math.max(heardAt, actor.env.readySince(actor.record.tenant_id));
@@ -207,13 +204,11 @@ export const complete: Handler<'task.complete'> = (actor, turn, message) => {
   return end(actor, turn, message, task, { kind: 'success', output });
 };
 
-/** A failed try that is dispatched again is withdrawn: the next try is a new task. A final failure stays listed. */
+/** A failed task that is tried again is withdrawn. A final failure stays listed. */
 export const fail: Handler<'task.fail'> = (actor, turn, message) => {
   const { message: reason, retryable } = message.body;
   const task = heldTask(actor, turn, message);
   if (task === undefined) return undefined;
-  task.error_message = reason;
-  task.error_retryable = retryable ?? false;
   const outcome = { kind: 'failure', retryable: retryable ?? false, message: reason } as const;
   return end(actor, turn, message, task, outcome);
 };
@@ -225,7 +220,7 @@ function end(
   task: WorkerTaskRecord,
   outcome: StepOutcome,
 ): Progress {
-  noteWorkerLines(actor, turn, task.block_id, body.logs);
+  addWorkerLines(actor, turn, task.block_id, body.logs);
   const progress = settle(actor, turn, task, outcome);
   turn.reply(request, 200, isBrief ? '' : wireText(actor, task));
   return progress;
@@ -237,12 +232,11 @@ function settle(
   task: WorkerTaskRecord,
   outcome: StepOutcome,
 ): Progress {
-  if (outcome.kind === 'success') note(actor, task, 'completed');
-  else note(actor, task, 'failed', { reason: outcome.message });
+  if (outcome.kind === 'success') recordAttempt(actor, task, 'completed');
+  else recordAttempt(actor, task, 'failed', { reason: outcome.message });
   return conclude(actor, turn, task, outcome);
 }
 
-/** Ends the task, and the try of its step. */
 function conclude(
   actor: LiveInstance,
   turn: Turn,
@@ -251,6 +245,10 @@ function conclude(
 ): Progress {
   task.state = outcome.kind === 'success' ? 'completed' : 'failed';
   task.completed_at = isoTime(actor.env.now());
+  if (outcome.kind === 'failure') {
+    task.error_message = outcome.message;
+    task.error_retryable = outcome.retryable;
+  }
   measure(actor, task);
   const { node, iteration, attempt } = task;
   const step = { node, iteration, attempt };
@@ -267,7 +265,9 @@ function measure(actor: LiveInstance, task: WorkerTaskRecord): void {
   actor.env.measures?.attemptEnded(handler_name, seconds, state === 'completed');
 }
 
-/** Refreshes the claim, or returns the task; a checkpoint must be sent with the number of the last one. */
+/**
+ * Refreshes the claim, or returns the task. `checkpoint_seq` is that of the previous checkpoint.
+ */
 export const heartbeat: Handler<'task.heartbeat'> = (actor, turn, message) => {
   const { checkpoint_seq: checkpointSeq } = message.body;
   const checkpoint = (message.body.checkpoint ?? null) as JsonValue;
@@ -298,7 +298,7 @@ export const heartbeat: Handler<'task.heartbeat'> = (actor, turn, message) => {
   return undefined;
 };
 
-/** The task, if the caller holds its claim. Otherwise 404 when no epoch was sent, else 409, which the history keeps. */
+/** The task if its claim is held. Otherwise 404 without an epoch, else 409 and an attempt. */
 function heldTask(
   actor: LiveInstance,
   turn: Turn,
@@ -326,7 +326,6 @@ function heldTask(
   return undefined;
 }
 
-/** Whether the result of this claim was accepted before. */
 function isEndedBy(task: WorkerTaskRecord, worker: string, epoch: number): boolean {
   const { state, worker_id, claim_epoch } = task;
   if (worker_id !== worker || claim_epoch !== epoch) return false;
@@ -343,7 +342,7 @@ function reject(
   code: 'ENG_STALE_EPOCH' | 'ENG_RESULT_REPEATED' = 'ENG_STALE_EPOCH',
 ): void {
   const error = new EngineError(code, `conflict: ${reason}`);
-  note(actor, task, 'stale_mutation_rejected', {
+  recordAttempt(actor, task, 'stale_mutation_rejected', {
     epoch: message.body.claim_epoch ?? task.claim_epoch,
     worker: message.body.worker_id,
     reason: error.message,

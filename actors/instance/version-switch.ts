@@ -1,6 +1,7 @@
 /**
- * The migration of an instance to another version of its sequence by an order of its execution, and its rollback.
- * Everything was replayed, checked and sealed before; here the instance changes, and all its rows with it.
+ * Migration of an instance to another version by an order of its execution, and its rollback. The
+ * execution has replayed, checked and sealed everything before; this module changes the instance
+ * and its rows.
  */
 
 import type { MigrationFinding } from '../../schema/continuity.js';
@@ -16,7 +17,7 @@ import type { Turn } from '../runtime/turn.js';
 import { advance, checkContextSize } from './advance.js';
 import { carryOver, isCarried } from './core/carry-over.js';
 import { lostCleanUps } from './core/owed-clean-ups.js';
-import { goOver, nodeOf, ownSequence, planWithOwnBlocks, rebind } from './edits.js';
+import { ownSequence, planWithOwnBlocks, rebind, switchPlan } from './edits.js';
 import { renewEventWaits } from './event-waits.js';
 import { keptOutputs } from './kept-outputs.js';
 import type { Action, LiveInstance, Sources } from './live-instance.js';
@@ -36,7 +37,7 @@ export async function migrated(
   const { plans } = sources;
   const { deletions } = plans;
   checkContextSize(actor, data, record.snapshot.config, record.context_audit);
-  const { target, carried } = await crossingTo(actor, sources, { sequenceId, data });
+  const { target, carried } = await carriedTo(actor, sources, { sequenceId, data });
   if (!isCarried(carried)) throw conflictFor(carried);
   const { execution } = carried;
   const { snapshot } = record;
@@ -48,12 +49,12 @@ export async function migrated(
       const task = actor.tasks.get(id);
       if (task !== undefined) withdrawTask(actor, turn, task, 'cancelled', true);
     }
-    goOver(actor, target, execution, kept);
+    switchPlan(actor, target, execution, kept);
     record.continuity_id = continuityId;
     switchTo(actor, turn, sequenceId, epoch);
     putData(target, record.snapshot, data);
     if (pauses && record.snapshot.state !== 'failed') {
-      // A parked instance waits for a caller, as after this pause.
+      // The pause replaces parking: both wait for a caller.
       if (execution.p !== undefined) delete execution.p;
       advance(actor, turn, { kind: 'pause' });
     }
@@ -62,9 +63,8 @@ export async function migrated(
 }
 
 export interface Foreseen {
-  /** Why the instance cannot be migrated now. */
   readonly obstacles: readonly MigrationFinding[];
-  /** Clean-ups that it owes and that the version does not have. */
+  /** Pending clean-ups that the version does not have. */
   readonly lost: readonly MigrationFinding[];
 }
 
@@ -75,13 +75,13 @@ export async function foresee(
   sources: Sources,
   to: ToVersion,
 ): Promise<Foreseen> {
-  const { target, carried } = await crossingTo(actor, sources, to);
+  const { target, carried } = await carriedTo(actor, sources, to);
   if (!isCarried(carried)) return { obstacles: carried, lost: [] };
   const { execution } = actor.record.snapshot;
   return { obstacles: [], lost: lostCleanUps(actor.plan, execution, target, carried.execution) };
 }
 
-async function crossingTo(
+async function carriedTo(
   actor: LiveInstance,
   { rows, plans }: Sources,
   { sequenceId, data }: ToVersion,
@@ -113,7 +113,6 @@ async function crossingTo(
   return { target, carried };
 }
 
-/** The open task of a try. */
 function openTaskOf(
   { tasks }: LiveInstance,
   plan: Plan,
@@ -124,7 +123,7 @@ function openTaskOf(
   return task?.attempt === attempt && isOpen(task) ? task : undefined;
 }
 
-/** Steps whose answers would name them by indexes of the old plan are started again. */
+/** Starts steps again whose outcomes would refer to indexes of the old plan. */
 const RECOVERED = { kind: 'wake', recovered: true } as const;
 
 /** Rejects with 404 or 409 when the migration cannot be rolled back. */
@@ -140,21 +139,22 @@ export async function restored(
   const outputs = await rows.outputs(record.id, source.outputRefs);
   for (const block of progress.dropped) outputs.delete(block);
   for (const [block, output] of progress.outputs) {
-    if (source.nodes[nodeOf(source, block)]?.isRead === true) outputs.set(block, output);
+    const node = source.nodes[source.indexOf.get(block) ?? -1];
+    if (node?.isRead === true) outputs.set(block, output);
   }
   return (turn) => {
     plans.checkUsable(sequenceId, deletions);
     const { snapshot } = record;
     const pausedAt = snapshot.execution.z;
-    // Ids of children, and numbers of requests for a slot, are not used again.
+    // Ids of children and numbers of slot requests must not be reused.
     const { g, n, r } = snapshot.execution;
     if (g !== undefined) execution.g = Math.max(g, execution.g ?? 0);
     if (n !== undefined) execution.n = Math.max(n, execution.n ?? 0);
     if (execution.r !== undefined) delete execution.r;
     if (r !== undefined) execution.r = r;
     offerAgain(actor, turn, source, execution);
-    goOver(actor, source, execution, { outputs, items: { ...progress.itemOutputs } });
-    // Time limits do not run in the pause that ends here.
+    switchPlan(actor, source, execution, { outputs, items: { ...progress.itemOutputs } });
+    // Time limits did not run during the pause.
     if (state !== 'paused' && pausedAt !== undefined) {
       shiftLimits(execution, Math.max(0, actor.env.now() - pausedAt));
     }
@@ -167,31 +167,31 @@ export async function restored(
     record.context_audit = Array.isArray(context.audit) ? context.audit : [];
     if (snapshot.state !== state) putTransition(actor, turn, state);
     snapshot.state = state;
-    // Before its first step the requested start counts.
+    // Before the first step, the requested start time counts.
     snapshot.nextFireAt = nextFireAt === null ? null : Date.parse(nextFireAt);
-    // Unless a worker has a task of it, it released its slot when it was paused, and waits for a new one.
+    // The pause released the slot, unless a worker held a task: request a new one.
     if (state === 'waiting' && isKeyed(record) && r === undefined) execution.w = 1;
     renewEventWaits(actor, turn);
-    const came = advance(actor, turn, RECOVERED);
+    const last = advance(actor, turn, RECOVERED);
     snapshot.nextFireAt = nextFireAt === null ? null : Date.parse(nextFireAt);
-    return came;
+    return last;
   };
 }
 
-/** Starts the steps of unclaimed tasks again at the next wake. */
+/** Withdraws unclaimed tasks; the next wake starts their steps again. */
 export function takeBack(actor: LiveInstance, turn: Turn): void {
   const isUnclaimed = (task: WorkerTaskRecord) => isOpen(task) && task.claim_epoch === 0;
   if (![...actor.tasks.values()].some(isUnclaimed)) return;
   const { snapshot } = actor.record;
-  // Another object, since open steps are indexed by their execution.
+  // A new object, because open steps are indexed by execution object.
   const execution = structuredClone(snapshot.execution);
   offerAgain(actor, turn, actor.plan, execution);
   snapshot.execution = execution;
 }
 
 /**
- * Keeps open tasks of this execution that were ever claimed, and withdraws all others. Steps of the execution without
- * such a task are started again.
+ * Keeps open tasks of this execution that were ever claimed and withdraws all others, whose steps
+ * are started again.
  */
 function offerAgain(actor: LiveInstance, turn: Turn, plan: Plan, execution: Execution): void {
   const kept = new Set<WorkerTaskRecord>();
@@ -205,10 +205,10 @@ function offerAgain(actor: LiveInstance, turn: Turn, plan: Plan, execution: Exec
       kept.add(task);
       continue;
     }
-    // It has its grant of the rate limit already.
+    // `g`: the step already has its rate-limit grant.
     execution.o[node.index] = { b, p: 'ready', a, ...(x && { x }), g: 1 } satisfies StepRecord;
     execution.q = [...(execution.q ?? []), node.index];
-    // A parked instance would never dispatch the step again.
+    // A parked instance would not dispatch the step.
     if (execution.p !== undefined) delete execution.p;
   }
   for (const task of [...actor.tasks.values()]) {
@@ -227,7 +227,7 @@ function switchTo(actor: LiveInstance, turn: Turn, sequenceId: string, epoch: nu
   putOwnership(actor.record, turn);
 }
 
-/** @throws EngineError 404, or 409 when its injected blocks do not fit the version */
+/** @throws EngineError 404, or 409 when the injected blocks do not fit the version */
 async function planOf(
   { record }: LiveInstance,
   plans: Sources['plans'],
@@ -237,7 +237,7 @@ async function planOf(
   return planWithOwnBlocks(record, plans, sequenceId);
 }
 
-/** @throws EngineError 409 while a handler of this process is at one of its steps */
+/** @throws EngineError 409 while a handler of this process executes a step */
 export function checkAtRest({ record, running, plan }: LiveInstance): void {
   const [step] = running.values();
   if (step === undefined) return;

@@ -1,4 +1,4 @@
-/** The status of an instance for its explanation. Changes nothing. */
+/** The status of an instance for its explanation. Read-only. */
 
 import type { Failure } from '../../schema/failure.js';
 import { isEnded } from '../../schema/states.js';
@@ -11,7 +11,6 @@ import { truncatedOutputs } from './core/truncated-outputs.js';
 import type { LiveInstance } from './live-instance.js';
 import { failureOf, type InstanceRecord } from './record.js';
 
-/** @param child one that it started, to be explained, too */
 export function standingOf(actor: LiveInstance, child?: string) {
   const { record, plan, env } = actor;
   const { id, sequence_id, tenant_id, created_at, continuity_id, snapshot } = record;
@@ -38,17 +37,15 @@ export function standingOf(actor: LiveInstance, child?: string) {
   };
 }
 
-/** The explanation of an instance as far as its own state goes. */
+/** The part of an explanation that follows from the instance's own state. */
 export type InstanceStatus = Readonly<ReturnType<typeof standingOf>>;
 
-/** The top-level block in which it failed, or else the first one. */
 function rootOf({ plan }: LiveInstance, failure: Failure | null): string | null {
   let node = plan.nodes[plan.indexOf.get(failure?.block_id ?? '') ?? plan.roots[0] ?? -1];
   while (node !== undefined && node.parent >= 0) node = plan.nodes[node.parent];
   return node?.id ?? null;
 }
 
-/** Waits that no block has. */
 function waitsOfWhole(record: InstanceRecord): WaitFacts[] {
   const { fence, snapshot, concurrency_key, max_concurrency } = record;
   const waits: WaitFacts[] = [];

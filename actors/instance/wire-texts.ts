@@ -1,6 +1,7 @@
 /**
- * Wire records of rows, and of instances and tasks in memory, as JSON text. JSON columns are text that Postgres has
- * checked, and are spliced in as they are: a list of large contexts is not parsed and written again. Pure.
+ * Wire records of rows, and of instances and tasks in memory, as JSON text. JSON columns are
+ * inserted unchanged, since Postgres has checked them, so that a list of large contexts is not
+ * parsed. Pure.
  */
 
 import { type JsonObject, textOfJson } from '../../src/base/json.js';
@@ -46,7 +47,6 @@ export const TASK_COLUMNS = columnsBut(
   'history',
   'ownership_epoch',
 );
-/** Columns of the instance that a task shows. */
 export const TASK_INSTANCE_COLUMNS = columnsOf(INSTANCES, 'data', 'config', 'traceparent');
 export type TaskWireRow = StoredRow<typeof WORKER_TASKS, (typeof TASK_COLUMNS)[number]> &
   StoredRow<typeof INSTANCES, (typeof TASK_INSTANCE_COLUMNS)[number]>;
@@ -93,7 +93,6 @@ function contextColumns({ snapshot, context_audit }: InstanceRecord): ContextRow
 }
 
 type ContextRow = Pick<InstanceWireRow, 'data' | 'config' | 'context_audit' | 'runtime'>;
-/** Columns that a record in memory has in another form. */
 type Progressed = ContextRow &
   Pick<InstanceWireRow, 'state' | 'next_fire_at' | 'timezone' | 'metadata' | 'failure' | 'timeout'>;
 
@@ -120,7 +119,7 @@ function instanceRecordText(
   );
 }
 
-/** Of an instance that is being cancelled: that field, and `runtime` without it. */
+/** The field `cancelling` of an instance that is being cancelled, and `runtime` without it. */
 function cancellingTexts({ runtime }: Pick<InstanceWireRow, 'runtime'>): {
   readonly cancelling?: string;
   readonly runtime?: string;
@@ -143,13 +142,7 @@ export function taskText(row: TaskWireRow): string {
   return taskRecordText(row, overlaid(row.data, row.overlay), row.config, row.traceparent);
 }
 
-/**
- * `WorkerTask` from memory.
- *
- * @param context the present context of the instance
- * @param overlay added to `context.data` for the step
- * @param traceparent the present one of the instance
- */
+/** `WorkerTask` from memory. The overlay is added to `context.data` for the step. */
 export function wireTask(
   task: WorkerTaskRecord,
   { data, config }: { readonly data: JsonObject; readonly config: JsonObject },
@@ -162,7 +155,7 @@ export function wireTask(
 
 type ShownTask = Pick<TaskWireRow, Exclude<(typeof TASK_COLUMNS)[number], 'overlay' | 'secrets'>>;
 
-/** Piece by piece, since it is half of what an answer to a worker costs. */
+/** Concatenated, because it is half the cost of a reply to a worker. */
 function taskRecordText(
   task: ShownTask,
   data: string,
@@ -197,13 +190,13 @@ export function outputText(row: ListedOutput): string {
   );
 }
 
-/** Present for blocks in loops; a note has a mark behind its iteration. */
+/** The field is present for blocks in loops. A note has a mark after its iteration. */
 export function iterationText({ iteration }: Pick<ListedOutput, 'iteration'>): string {
   const [place] = iteration.split(NOTE_MARK);
   return place === '' ? '' : `,"iteration":${JSON.stringify(place)}`;
 }
 
-/** `Checkpoint`: data of null is the JSON value null. */
+/** `Checkpoint`; null data becomes the JSON value null. */
 export function checkpointText(row: CheckpointWireRow): string {
   return (
     `{"id":"${row.id}","instance_id":"${row.instance_id}"` +
@@ -211,7 +204,7 @@ export function checkpointText(row: CheckpointWireRow): string {
   );
 }
 
-/** Parses only when a for_each adds to context.data for the step. */
+/** Parses only if a for_each adds to `context.data` for the step. */
 function overlaid(data: string, overlay: string | null): string {
   if (overlay === null) return data;
   return JSON.stringify({ ...JSON.parse(data), ...JSON.parse(overlay) });

@@ -18,7 +18,7 @@ export type AttemptEvent =
   | 'cancelled'
   | 'stale_mutation_rejected';
 
-/** One entry of a task's history, as `GET /workers/tasks/{id}/attempts` shows it. */
+/** An entry of a task's history, as in `GET /workers/tasks/{id}/attempts`. */
 export interface Attempt {
   readonly id: string;
   readonly task_id: string;
@@ -29,13 +29,13 @@ export interface Attempt {
   readonly created_at: string;
 }
 
-/** The row of a task in memory, which its actor changes in place. Columns of JSON are text. */
+/** The row of a task, which its actor changes in place. JSON columns are text. */
 export type WorkerTaskRecord = { -readonly [K in keyof WorkerTaskRow]: WorkerTaskRow[K] };
 
-/** The `history` of a task whose entries follow from its columns, see `historyOf`. */
+/** The `history` of a task whose entries `historyOf` derives. */
 export const NO_HISTORY = '[]';
 
-/** @param previous the task of the same step's last try, which hands its checkpoint on */
+/** @param previous the task of the previous try, whose checkpoint is handed on */
 export function newTask(
   id: string,
   owner: Pick<InstanceRecord, 'id' | 'tenant_id' | 'priority' | 'ownership_epoch'>,
@@ -83,7 +83,7 @@ export function newTask(
   };
 }
 
-/** Tasks from before this column have the key of a step's first run. */
+/** Tasks older than this column have the key of the first run. */
 export function taskIdempotencyKey(
   task: Pick<WorkerTaskRow, 'idempotency_key' | 'instance_id' | 'block_id' | 'iteration'>,
 ): string {
@@ -96,21 +96,20 @@ export function isOpen({ state }: Pick<WorkerTaskRecord, 'state'>): boolean {
 }
 
 /**
- * Removes the oldest refusal from a history, or the oldest entry if there is none: late results that a worker repeats
- * do not replace the claims and the end of the task.
+ * Removes the oldest refusal from a history, or else the oldest entry, so that repeated late
+ * results do not displace the claims and the end.
  */
 export function shorten(history: Attempt[]): void {
   const refused = history.findIndex(({ event }) => event === 'stale_mutation_rejected');
   history.splice(Math.max(refused, 0), 1);
 }
 
-/** The columns from which the history of a task follows. */
 type Claimed = Pick<
   WorkerTaskRecord,
   'id' | 'state' | 'worker_id' | 'claim_epoch' | 'claimed_at' | 'completed_at' | 'history'
 >;
 
-/** The history of a task that was claimed once, and at most completed since, is not stored. */
+/** A task that was claimed once and at most completed since has no stored history. */
 export function historyOf(task: Claimed): Attempt[] {
   const { id: task_id, history, worker_id, claimed_at, completed_at } = task;
   if (history !== NO_HISTORY || claimed_at === null) return JSON.parse(history) as Attempt[];
@@ -127,7 +126,6 @@ export function historyOf(task: Claimed): Attempt[] {
   return [claimed, entry('completed', completed_at)];
 }
 
-/** Whether `historyOf` derives this entry. */
 export function isDerived({ history, claim_epoch }: Claimed, event: AttemptEvent): boolean {
   if (history !== NO_HISTORY) return false;
   return event === 'completed' || (event === 'claimed' && claim_epoch === 1);
@@ -161,22 +159,22 @@ export function textOrNull(text: string | null): string {
   return text === null ? 'null' : JSON.stringify(text);
 }
 
-/** Nothing in the text of a time or an id is ever escaped. */
+/** Times and ids never need escapes. */
 export function timeOrNull(text: string | null): string {
   return text === null ? 'null' : `"${text}"`;
 }
 
-/** The row of `openTask.insert`: what a queue needs to order and offer the task. */
+/** The row of `openTask.insert`. */
 export function openTaskColumns(task: WorkerTaskRecord): MutationRow<typeof OPEN_TASK.insert> {
   const { id, instance_id, tenant_id, handler_name, queue_name, created_at } = task;
   const rank = openTaskRank(task, true);
   return { task_id: id, instance_id, tenant_id, handler_name, queue_name, rank, created_at };
 }
 
-/** Ranks of priorities are 0 to 3, and queues are read from behind -1. */
+/** Priorities rank from 0 to 3; queues read ranks above -1. */
 const NOT_OFFERED = -100;
 
-/** The place in the queue; tasks that are not offered are before the part that is read. */
+/** Tasks that are not offered rank below the part of the queue that is read. */
 export function openTaskRank({ priority }: WorkerTaskRecord, isOffered: boolean): number {
   return rankOf(priority) + (isOffered ? 0 : NOT_OFFERED);
 }

@@ -3,7 +3,7 @@
 import { POLL_LIMIT_DEFAULT, type PollTasks } from '../../schema/worker.js';
 import { routeOfName } from '../../src/base/ids.js';
 import type { CredentialRoom } from '../credential/room.js';
-import { tellResult } from '../instance/operations.js';
+import { sendResult } from '../instance/operations.js';
 import type { InstanceRoom } from '../instance/room.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call, Operations, RouteOperations } from '../runtime/operation.js';
@@ -21,7 +21,7 @@ export function openQueues(kernel: Kernel<QueueLoads>, { secrets, instances, tas
     ...kernel,
     queues,
     tell: (request, tenant, worker, result) =>
-      tellResult({ tasks, instances, release }, request, tenant, worker, result),
+      sendResult({ tasks, instances, release }, request, tenant, worker, result),
   });
   return {
     parts: [queues, exchanges],

@@ -72,7 +72,7 @@ interface Effects {
   };
   /** Looks up whether a child has ended. */
   'child.look': { instance: string; child: string; step: StepTry };
-  'family.undelivered': { note: FamilyMessage };
+  'family.undelivered': { message: FamilyMessage };
   'release.ended': { release: string };
   completed: { sequence: string };
   /** For logs over time; `durationMs` of an instance that has ended by itself. */

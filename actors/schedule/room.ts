@@ -20,7 +20,7 @@ export function openSchedules(kernel: Kernel<ScheduleNeededLoads>, needs: Schedu
     plans,
     names,
     routing,
-    sendToRun: (run, message) => instances.tell(run, message),
+    sendToRun: (run, message) => instances.send(run, message),
     adoptRun: ({ record, plan, characters }) =>
       instances.adopt(firstActor(env, record, plan), characters),
   });

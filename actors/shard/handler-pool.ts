@@ -341,6 +341,6 @@ export function openHandlerPool(
     canTake: (instance) =>
       commits.unackedBytes < LIMITS.unitBytesForOutcomesMax && instances.canTake(instance),
     onOutcome: (instance, step, outcome) =>
-      instances.tell(instance, { kind: 'step.outcome', step, outcome }),
+      instances.send(instance, { kind: 'step.outcome', step, outcome }),
   });
 }

@@ -58,7 +58,7 @@ export function openRooms(kernel: ShardKernel, deps: ShardDeps) {
   const { secrets } = credential;
   const pool = openHandlerPool(kernel, deps, { instances, secrets });
   const feed = openFeed(kernel, {
-    look: (id, watch, version) => instances.tell(id, { kind: 'look', ...watch, version }),
+    look: (id, watch, version) => instances.send(id, { kind: 'look', ...watch, version }),
   });
   const { keyring, offload = IN_PLACE, continuityRows } = deps;
   const rooms = [

@@ -397,7 +397,7 @@ export class Shard {
   }
 
   #wake(instance: string): void {
-    this.#instances.tell(instance, { kind: 'wake', recovered: false });
+    this.#instances.send(instance, { kind: 'wake', recovered: false });
   }
 
   /** Returns whether due timers may be left. */

@@ -108,7 +108,7 @@ beforeEach(() => {
     instances: {
       create: make,
       adopt: () => undefined,
-      tell: (_id, message) => void (message.kind === 'repeat' && repeats.push(message)),
+      send: (_id, message) => void (message.kind === 'repeat' && repeats.push(message)),
     },
     release: (effects) => {
       for (const effect of effects) {

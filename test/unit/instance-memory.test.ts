@@ -140,7 +140,7 @@ class Resident {
     for (const id of ids) {
       const task = this.#tasks.get(id) as string;
       const poll = { handler: 'h', poll: 1, queueShard: 0 };
-      this.instances.tell(id, { kind: 'claim', task, worker: 'w', ...poll });
+      this.instances.send(id, { kind: 'claim', task, worker: 'w', ...poll });
     }
     this.#endTurn();
   }

@@ -174,7 +174,7 @@ describe('keyed creations', () => {
   /** Somebody asks for the instance, so that its row is looked for. */
   function lookFor(): void {
     const call = { request: 1, tenant: '', target: ID, body: undefined, traceparent: undefined };
-    instances.tell(ID, { kind: 'get', ...call });
+    instances.send(ID, { kind: 'get', ...call });
     instances.endTurn();
   }
 
@@ -198,7 +198,7 @@ describe('keyed creations', () => {
 
   test('a creation that is refused unless it is a repeat is refused when there is no row', async () => {
     const { instance } = creation(2);
-    instances.tell(ID, { kind: 'repeat', request: 2, instance, otherwise: conflict('no') });
+    instances.send(ID, { kind: 'repeat', request: 2, instance, otherwise: conflict('no') });
     instances.endTurn();
     assert.deepEqual(refused, []);
     await found();

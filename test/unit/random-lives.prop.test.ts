@@ -115,7 +115,7 @@ function begin(blocks: Block[], { data, stepBudget }: Pick<Life, 'data' | 'stepB
 // ---------------------------------------------------------------- the change of plan
 
 /** The same instance in the plan of other blocks, as its actor makes it. */
-function goOver(player: Player, blocks: Block[]): Player {
+function switchPlan(player: Player, blocks: Block[]): Player {
   const next = new Player(blocks, { env: player.env });
   const { plan } = player;
   next.snapshot = clone(player.snapshot);
@@ -169,7 +169,7 @@ test('an instance that gets further blocks comes to the same as one that had the
       make(reference, next);
     }
     fc.pre(!isEnded(first.snapshot.state));
-    const extended = goOver(first, whole);
+    const extended = switchPlan(first, whole);
     for (const next of life.after) {
       make(extended, next);
       make(reference, next);
@@ -187,7 +187,7 @@ test('further blocks change nothing of an instance that has ended, until it is r
     const player = begin(life.tree.blocks, life);
     for (const next of life.before) make(player, next);
     finish(player);
-    const extended = goOver(player, [...life.tree.blocks, ...FURTHER]);
+    const extended = switchPlan(player, [...life.tree.blocks, ...FURTHER]);
     extended.after('wake').shows({ state: player.state });
     assert.deepEqual(extended.rows, player.rows);
     if (player.state !== 'failed') return;
