@@ -32,7 +32,7 @@ import {
   type Sources,
   stepKey,
 } from './live-instance.js';
-import type { InstanceMessage, InstanceRequest } from './messages.js';
+import type { InstanceMessage } from './messages.js';
 import * as notes from './notes.js';
 import { askAboutFence, carryOut } from './ownership.js';
 import { putAudit, putTransition } from './progress.js';
@@ -71,7 +71,10 @@ export function handle(
   action?: Action,
 ): void {
   const before = stateBefore(actor);
-  if ('tenant' in message) checkTenant(actor, message);
+  if ('tenant' in message && !isSeenBy(actor, message.tenant)) {
+    const what = 'task' in message ? `worker task ${message.task}` : `instance ${actor.record.id}`;
+    throw notFound(what);
+  }
   const handled = action === undefined ? apply(actor, turn, message) : action(turn);
   if (handled !== undefined) write(actor, turn, handled, before);
   notes.putLines(actor, turn);
@@ -116,11 +119,6 @@ const tree: Handler<'tree'> = (
   turn.reply(request, 200, JSON.stringify(nodes));
   return undefined;
 };
-
-function checkTenant(actor: LiveInstance, message: InstanceRequest): void {
-  if (isSeenBy(actor, message.tenant)) return;
-  throw notFound('task' in message ? `worker task ${message.task}` : `instance ${actor.record.id}`);
-}
 
 const patchState: Handler<'patchState'> = (actor, turn, { request, body }) => {
   const { state: to, next_fire_at } = body;

@@ -36,7 +36,6 @@ import {
   wholeRow,
 } from './record.js';
 import { FAMILY_MESSAGE, INSTANCE } from './tables.js';
-import type { WorkerTaskRecord } from './worker-task.js';
 
 /** The actor of the rate limit decides whether a try must wait. */
 const ALWAYS = (): boolean => true;
@@ -76,8 +75,12 @@ class Surroundings implements Env {
     const { tasks, record, env } = this.#actor;
     const task = tasks.lastOf(step);
     if (task === undefined) return undefined;
-    const unheard = unheardUntil(this.#actor, task);
-    if (unheard !== undefined || task.state !== 'pending') return unheard;
+    const outageEnd = env.outageEnd();
+    if (msOfTime(task.claimed_at ?? task.created_at) < outageEnd) {
+      const graceEnd = outageEnd + Math.min(env.workerStaleMs, LIMITS.reportGraceMs);
+      if (graceEnd > env.now()) return graceEnd;
+    }
+    if (task.state !== 'pending') return undefined;
     if (queueTimeoutMs === null || offersTasks(record)) return undefined;
     // The limit starts again when the task is offered again.
     return Math.max(record.snapshot.execution.h ?? 0, env.now()) + queueTimeoutMs;
@@ -140,20 +143,15 @@ const TAKES_UP: ReadonlySet<EngineEvent['kind']> = new Set<EngineEvent['kind']>(
   'event.arrived',
 ]);
 
-export interface Before {
-  readonly isScheduled: boolean;
-  readonly hasBegun: boolean;
-}
-
-export function beforeOf({ state, execution }: Snapshot): Before {
+export function beforeOf({ state, execution }: Snapshot) {
   return { isScheduled: state === 'scheduled', hasBegun: execution.t !== null };
 }
 
-/** An instance counts as claimed when it leaves `scheduled`, begins, or executes a step between two delays. */
+/** An instance is claimed when it leaves `scheduled`, begins, or executes a step between delays. */
 export function countProgress(
   turn: Turn,
   event: EngineEvent,
-  before: Before,
+  before: Readonly<ReturnType<typeof beforeOf>>,
   snapshot: Snapshot,
   { counts }: Progress,
 ): void {
@@ -185,17 +183,6 @@ export function checkContextSize(
 ): void {
   if (maxContextBytes === 0) return;
   checkSize('context is', { data, config, audit }, maxContextBytes);
-}
-
-/** After an outage, workers get a grace period for reports that could not arrive. */
-function unheardUntil(
-  { env }: LiveInstance,
-  { claimed_at, created_at }: WorkerTaskRecord,
-): UnixMs | undefined {
-  const end = env.outageEnd();
-  if (msOfTime(claimed_at ?? created_at) >= end) return undefined;
-  const until = end + Math.min(env.workerStaleMs, LIMITS.reportGraceMs);
-  return until > env.now() ? until : undefined;
 }
 
 /**

@@ -52,20 +52,14 @@ export function checkCreation(
       `unprocessable entity: ${item}context.data ${problem}`,
     );
   }
-  if (
-    maxContextBytes > 0 &&
-    !isSmall(texts, maxContextBytes) &&
-    !(isEmpty(data) && isEmpty(config))
-  ) {
+  // By the length of the text, so that almost no context has to be measured.
+  const isSmall =
+    texts !== undefined &&
+    charactersIn(texts) * BYTES_PER_CHARACTER_MAX + PUNCTUATION <= maxContextBytes;
+  if (maxContextBytes > 0 && !isSmall && !(isEmpty(data) && isEmpty(config))) {
     checkSize(`${item}context is`, { data, config }, maxContextBytes);
   }
   return sequence;
-}
-
-/** Decides by the length of the text, so that almost no context has to be measured. */
-function isSmall(texts: RawSections | undefined, max: number): boolean {
-  if (texts === undefined) return false;
-  return charactersIn(texts) * BYTES_PER_CHARACTER_MAX + PUNCTUATION <= max;
 }
 
 const PUNCTUATION = 64;

@@ -130,7 +130,13 @@ function begin(
     if (record.injected.length > 0) {
       turn.put(INJECTION.set, record.id, { instance_id: record.id, blocks: record.injected });
     }
-    for (const output of outputs) copyOutput(child, turn, output);
+    for (const { output, ...rest } of outputs) {
+      const id = nextId(child);
+      const created_at = isoTime(child.env.now());
+      const columns = JSON.stringify({ id, instance_id: record.id, ...rest, created_at });
+      // Text, which is not parsed.
+      turn.put(OUTPUT.insert, id, `${columns.slice(0, -1)},"output":${output ?? 'null'}}`);
+    }
     const scheduled = advance(child, turn, { kind: 'reschedule', at: null });
     return takeSignals(child, turn, message) ?? scheduled;
   });
@@ -144,16 +150,4 @@ function begin(
     dry_run: requested.dry_run ?? true,
   };
   turn.reply(request, 201, JSON.stringify(body));
-}
-
-function copyOutput(child: LiveInstance, turn: Turn, row: StoredOutput): void {
-  const id = nextId(child);
-  const { output, ...rest } = row;
-  const columns = JSON.stringify({
-    id,
-    instance_id: child.record.id,
-    ...rest,
-    created_at: isoTime(child.env.now()),
-  });
-  turn.put(OUTPUT.insert, id, `${columns.slice(0, -1)},"output":${output ?? 'null'}}`);
 }

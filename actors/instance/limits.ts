@@ -107,18 +107,18 @@ export const rateGranted: Handler<'rate.granted'> = (actor, turn, { step, grant,
   const isUsed = progress !== undefined;
   // The start of the try, as callers of the target see it.
   reportUse(actor, turn, key, grant, isUsed ? actor.env.now() : null);
-  if (isUsed) rememberUse(actor, grant);
+  if (isUsed && grant !== 0) {
+    const { usedGrants } = actor;
+    usedGrants.set(grant, actor.env.now());
+    if (usedGrants.size > GRANTS_REMEMBERED) {
+      usedGrants.delete(usedGrants.keys().next().value as number);
+    }
+  }
   return progress;
 };
 
 /** A grant is not repeated after this many newer ones. */
 const GRANTS_REMEMBERED = 16;
-
-function rememberUse(actor: LiveInstance, grant: number): void {
-  if (grant !== 0) actor.usedGrants.set(grant, actor.env.now());
-  if (actor.usedGrants.size <= GRANTS_REMEMBERED) return;
-  actor.usedGrants.delete(actor.usedGrants.keys().next().value as number);
-}
 
 function reportUse(
   actor: LiveInstance,

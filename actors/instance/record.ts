@@ -43,13 +43,8 @@ export type InstanceRecord = {
 } & {
   readonly snapshot: Snapshot;
   /** Until the row is inserted: the request, whose text is reused for unchanged sections. */
-  raw?: RawRequest | undefined;
+  raw?: { readonly texts: RawSections; readonly body: CreationBody } | undefined;
 };
-
-interface RawRequest {
-  readonly texts: RawSections;
-  readonly body: CreationBody;
-}
 
 export interface NewInstance {
   readonly id: string;
@@ -158,13 +153,7 @@ export function recordOfRow(row: InstanceRow): InstanceRecord {
 }
 
 /** The stored sections of a context, which are replaced and never changed in place. */
-export interface Sections {
-  readonly data: JsonObject;
-  readonly config: JsonObject;
-  readonly audit: JsonValue[];
-}
-
-export function sectionsOf({ snapshot, context_audit: audit }: InstanceRecord): Sections {
+export function sectionsOf({ snapshot, context_audit: audit }: InstanceRecord) {
   return { data: snapshot.data, config: snapshot.config, audit };
 }
 

@@ -3,7 +3,6 @@
  * end the dead letter, webhooks and counters.
  */
 
-import type { Failure } from '../../schema/failure.js';
 import { rankOf } from '../../schema/states.js';
 import type { WebhookBody } from '../../schema/webhook.js';
 import type { JsonObject } from '../../src/base/json.js';
@@ -28,7 +27,6 @@ import {
   type InstanceRecord,
   offersTasks,
   permitStatus,
-  type Sections,
   sectionsOf,
   wholeLine,
 } from './record.js';
@@ -97,15 +95,11 @@ export function write(
   }
   if (progress !== 'touched') settle(actor, turn, progress, before);
   writeGates(actor, turn);
-  writeInstance(actor, turn, before.context);
-}
-
-function writeInstance({ record }: LiveInstance, turn: Turn, before: Sections): void {
   const { id } = record;
   const { data, config, audit } = sectionsOf(record);
-  if (data === before.data) turn.put(INSTANCE.update, id, changingRow(record));
+  if (data === before.context.data) turn.put(INSTANCE.update, id, changingRow(record));
   else turn.put(INSTANCE.change, id, changedRow(record));
-  if (config !== before.config || audit !== before.audit) {
+  if (config !== before.context.config || audit !== before.context.audit) {
     turn.put(INSTANCE.config, id, { id, config, context_audit: audit });
   }
 }
@@ -116,7 +110,12 @@ function settle(actor: LiveInstance, turn: Turn, progress: Progress, before: Sta
   // Continuations and in-process steps have no due time; `recover` finds them after a crash.
   const continues = turn.effects.some((effect) => effect.kind === 'continue');
   setTimer(actor, turn, progress.wakeAt, actor.running.size > 0 || progress.more || continues);
-  writeFailure(actor, turn, before.failure);
+  const { record, creationAudit } = actor;
+  const failure = failureOf(record);
+  // The row of a new instance includes its failure.
+  if (failure !== before.failure && creationAudit === undefined) {
+    turn.put(INSTANCE.failure, record.id, { id: record.id, failure });
+  }
   writeDeadLetter(actor, turn, progress, before);
   if (actor.record.snapshot.state !== before.state) notifyFamily(actor, turn, before.state);
   if (progress.more) continueAfter(actor, turn);
@@ -145,14 +144,6 @@ export function setTimer(
     recover,
     rank,
   });
-}
-
-/** Updates the column; the row of a new instance includes the failure. */
-function writeFailure(actor: LiveInstance, turn: Turn, before: Failure | null): void {
-  const { record, creationAudit } = actor;
-  const failure = failureOf(record);
-  if (failure === before || creationAudit !== undefined) return;
-  turn.put(INSTANCE.failure, record.id, { id: record.id, failure });
 }
 
 function writeDeadLetter(

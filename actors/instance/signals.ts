@@ -1,6 +1,7 @@
 /**
- * Signals and events of an instance, the waits that take them, and answers to approval gates. A signal takes effect in
- * the unit that stores it, so that it is handled once and in order. The same holds for an event that a wait takes.
+ * Signals and events of an instance, the waits that take them, and answers to approval gates. A
+ * signal takes effect in the unit that stores it, so that it is handled once and in order. The same
+ * holds for an event that a wait takes.
  */
 
 import type { ApprovalAnswered } from '../../schema/approval.js';
@@ -158,10 +159,13 @@ export function deliverSignal(
       return unpark(actor, turn);
     }
     default: {
-      const taken =
-        answerBySignal(actor, turn, { signalType, payload, by }) ??
-        offerSignal(actor, turn, nameOf(signalType) ?? '');
-      return taken ?? unpark(actor, turn);
+      const progress = answerBySignal(actor, turn, { signalType, payload, by });
+      if (progress !== undefined) return progress;
+      const name = nameOf(signalType) ?? '';
+      const step = waitOf(actor, ({ v }) => v?.n === name);
+      if (step === undefined) return unpark(actor, turn);
+      const { blockId: _, ...given } = step;
+      return advance(actor, turn, { kind: 'event.arrived', ...given });
     }
   }
 }
@@ -230,14 +234,6 @@ export const eventArrived: Handler<'event.arrived'> = (
   sendToPeer(actor, turn, key, { kind: 'event.taken', key, event, wait, outcome });
   return progress;
 };
-
-/** Hands the kept signal to the oldest wait for its name. */
-function offerSignal(actor: LiveInstance, turn: Turn, name: string): Progress | undefined {
-  const step = waitOf(actor, ({ v }) => v?.n === name);
-  if (step === undefined) return undefined;
-  const { blockId: _, ...given } = step;
-  return advance(actor, turn, { kind: 'event.arrived', ...given });
-}
 
 /** The oldest matching wait; ids of waits ascend. */
 function waitOf(

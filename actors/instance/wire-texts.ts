@@ -139,7 +139,10 @@ export function contextText(row: ContextRow, texts = cancellingTexts(row)): stri
 
 /** `WorkerTask`. */
 export function taskText(row: TaskWireRow): string {
-  return taskRecordText(row, overlaid(row.data, row.overlay), row.config, row.traceparent);
+  const { data, overlay } = row;
+  const text =
+    overlay === null ? data : JSON.stringify({ ...JSON.parse(data), ...JSON.parse(overlay) });
+  return taskRecordText(row, text, row.config, row.traceparent);
 }
 
 /** `WorkerTask` from memory. The overlay is added to `context.data` for the step. */
@@ -202,12 +205,6 @@ export function checkpointText(row: CheckpointWireRow): string {
     `{"id":"${row.id}","instance_id":"${row.instance_id}"` +
     `,"checkpoint_data":${row.checkpoint_data},"created_at":"${row.created_at}"}`
   );
-}
-
-/** Parses only if a for_each adds to `context.data` for the step. */
-function overlaid(data: string, overlay: string | null): string {
-  if (overlay === null) return data;
-  return JSON.stringify({ ...JSON.parse(data), ...JSON.parse(overlay) });
 }
 
 function quote(value: string | null): string {
