@@ -1,7 +1,4 @@
-/**
- * The state machine of one instance. It owns the instance's row, context, outputs, signals, worker
- * tasks and audit. A message is handled within one turn, without I/O.
- */
+/** The state machine of one instance. A message is handled within one turn, without I/O. */
 
 import { toUnixMs } from '../../schema/common.js';
 import { canPatch, type InstanceState, isEnded, isTerminal } from '../../schema/states.js';
@@ -45,10 +42,7 @@ import * as tasks from './tasks.js';
 import { standingOf } from './waits.js';
 import { wireContext, wireInstance } from './wire-texts.js';
 
-/**
- * Creates and eagerly starts an instance. `gated`: its row may exist, since its id follows from a
- * key.
- */
+/** Creates and starts an instance. `gated`: its id follows from a key, so its row may exist. */
 export function create(actor: LiveInstance, turn: Turn, request: number, gated: boolean): void {
   start(actor, turn);
   turn.gate = gated ? 'exists' : 'none';
@@ -60,10 +54,7 @@ export function start(actor: LiveInstance, turn: Turn): void {
   settleNew(actor, turn, () => advance(actor, turn, { kind: 'wake' }));
 }
 
-/**
- * @param action the result of the preparation, for messages that need one
- * @throws EngineError for an invalid request, before the first change
- */
+/** @param action from the preparation. @throws EngineError before the first change */
 export function handle(
   actor: LiveInstance,
   turn: Turn,

@@ -67,10 +67,7 @@ class Surroundings implements Env {
     return this.#actor.env.monotonic() - this.began >= LIMITS.turnMs;
   }
 
-  /**
-   * Extends a time limit of a task whose worker could not report, or which was not offered to
-   * workers (docs/reference/steps.md). Undefined when the limit has passed.
-   */
+  /** Extends the limit of a task that was not offered, or could not be reported; else undefined. */
   extendedUntil(step: TaskStep, queueTimeoutMs: number | null): UnixMs | undefined {
     const { tasks, record, env } = this.#actor;
     const task = tasks.lastOf(step);
@@ -185,10 +182,7 @@ export function checkContextSize(
   checkSize('context is', { data, config, audit }, maxContextBytes);
 }
 
-/**
- * Carries out the requests of blocks about their child instances. The parent's unit inserts the
- * child, so that the child exists if and only if the parent has recorded it.
- */
+/** The parent's unit inserts a child, so that it exists if and only if the parent recorded it. */
 function handleChildren(actor: LiveInstance, turn: Turn, progress: Progress): Progress {
   let all = progress;
   for (const order of progress.children ?? []) {
@@ -222,11 +216,7 @@ export function awaits({ record }: LiveInstance, { node, attempt }: StepTry): bo
   return open?.p === 'child' && open.a === attempt;
 }
 
-/**
- * Creates the child, or looks up its sequence first; then `child.found` brings what was `found`.
- *
- * @returns the progress after the creation or its failure; undefined while the look-up runs
- */
+/** Undefined while a look-up of the sequence runs, after which `child.found` continues. */
 export function startChild(
   actor: LiveInstance,
   turn: Turn,

@@ -1,7 +1,4 @@
-/**
- * A change of many instances: its kinds, the states in which it applies, and the count of its
- * results per shard. Each instance is changed by its own actor, in its own unit.
- */
+/** A change of many instances, each by its own actor, and the count of its results per shard. */
 
 import { type ChangeRefusal, REFUSALS_LISTED_MAX } from '../../schema/edits.js';
 import { type InstanceState, isTerminal } from '../../schema/states.js';

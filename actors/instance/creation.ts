@@ -26,10 +26,7 @@ export interface CreationDeps extends Pick<Kernel, 'shard' | 'random32'> {
   readonly plans: Pick<Plans, 'isBlocked'>;
 }
 
-/**
- * @param item prefix of error messages, which names the item of a batch
- * @throws EngineError 404 with the name or id that was requested, 413, 422 or 503
- */
+/** @throws EngineError 404, 413, 422 or 503; `item` is the prefix of its message */
 export function checkCreation(
   { plans, env: { maxContextBytes } }: Pick<CreationDeps, 'plans' | 'env'>,
   { instance: { body, texts, named }, sequence }: Placed,
@@ -93,10 +90,7 @@ export function newInstance(
   return { id, body, texts: fits(texts, maxContextBytes) ? texts : undefined, traceparent };
 }
 
-/**
- * An error for invalid input or an unknown name does not apply if the key's instance already
- * exists.
- */
+/** A repeated creation succeeds even if its input or name is no longer valid. */
 export function mayBeRepeat({ body }: NewInstance, error: unknown): error is EngineError {
   if (!(error instanceof EngineError) || idempotencyKeyOf(body) === null) return false;
   const isNameless = error.code === 'ENG_NOT_FOUND' && nameIn(body) !== undefined;
@@ -145,11 +139,7 @@ export interface Found {
   readonly sequence: StoredSequence | undefined;
 }
 
-/**
- * Undefined when rows have to be read first.
- *
- * @throws EngineError 503 while routes are unknown
- */
+/** Undefined when rows have to be read first. @throws EngineError 503 while routes are unknown */
 export function placed(
   { plans, names, routing }: PlaceDeps,
   requested: NewInstance,

@@ -1,7 +1,6 @@
 /**
- * Edits of one instance: injected blocks, resuming from a block, and migration to another version
- * of its sequence. A preparation checks the request and reads rows; its action then makes all
- * changes at once.
+ * Injected blocks, resuming from a block, and migration of one instance. A preparation checks the
+ * request and reads rows; its action makes all changes at once.
  */
 
 import {
@@ -74,9 +73,8 @@ export const injectBlocks: Preparation<'injectBlocks'> = async (
     record.injected = all;
     turn.put(INJECTION.set, record.id, { instance_id: record.id, blocks: all });
     const ids = blocks.map((block) => block.id);
-    putAudit(actor, turn, [
-      { eventType: 'blocks_injected', details: { block_ids: ids, position: at } },
-    ]);
+    const details = { block_ids: ids, position: at };
+    putAudit(actor, turn, [{ eventType: 'blocks_injected', details }]);
     const { warnings } = judged;
     const reply: BlocksInjected = {
       injected_block_ids: ids,
@@ -174,11 +172,7 @@ export function topLevelBlock(plan: Plan, blockId: string): PlanNode {
   return node;
 }
 
-/**
- * `context.data` with the context of the request and the payloads of its `update_context` signals.
- *
- * @throws EngineError 400 when a signal follows one that cancels the instance
- */
+/** Merges the request's context and `update_context` signals. @throws EngineError 400 */
 export function amendedData(data: JsonObject, amendments: Amendments): JsonObject {
   const context = amendments.context as JsonObject | null | undefined;
   const signals = amendments.signals ?? [];
@@ -192,10 +186,10 @@ export function amendedData(data: JsonObject, amendments: Amendments): JsonObjec
   const isGiven = (value: unknown): value is JsonObject =>
     value !== undefined && isJsonObject(value as JsonValue);
   const given = [context, ...merges].filter(isGiven);
-  // `fromEntries`, because the caller chose the names: `__proto__` must be a plain member.
   const isReplaced = amendments.context_mode === 'replace' && context != null;
   if (given.length === 0) return data;
   const values = isReplaced ? given : [data, ...given];
+  // `fromEntries`, because the caller chose the names: `__proto__` must be a plain member.
   return Object.fromEntries(values.flatMap((members) => Object.entries(members)));
 }
 
@@ -242,7 +236,9 @@ export const migrate: Preparation<'migrate'> = async (
   const { record, plan } = actor;
   const { snapshot } = record;
   if (record.continuity_id !== null) {
-    throw conflict(`instance ${record.id} belongs to an execution: plan a migration of that`);
+    throw conflict(
+      `instance ${record.id} belongs to an execution: plan a migration of the execution`,
+    );
   }
   checkAtRest(actor);
   const { deletions } = plans;
@@ -260,7 +256,7 @@ export const migrate: Preparation<'migrate'> = async (
   const lost = lostCleanUps(plan, snapshot.execution, to, place.execution);
   if (lost.length > 0) throw conflictFor(lost);
   if (await rows.hasDoubtfulEffect(record.id)) {
-    throw conflict(`it is not resolved what became of an effect of instance ${record.id}`);
+    throw conflict(`the outcome of an effect of instance ${record.id} is unresolved`);
   }
   const kept = await keptOutputs(rows, to, place);
   return (turn) => {

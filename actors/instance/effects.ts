@@ -1,7 +1,6 @@
 /**
- * Receipts of in-process steps with effects outside. The request is in the record of the open step,
- * and later in the row of its output; only a try without output has a receipt row. The receipt of a
- * worker's task is the row of the task.
+ * Receipts of in-process effects: in the record of the open step, then in the row of its output, or
+ * in a separate row without an output. The row of a worker's task is its receipt.
  */
 
 import type { StepRecord } from '../../schema/execution.js';

@@ -1,7 +1,4 @@
-/**
- * The rows of open waits for events. Each wait has an id, so that late and repeated events are
- * recognised. `signals.ts` handles the events.
- */
+/** The rows of open waits for events. Their ids identify late and repeated events. */
 
 import type { StepRecord } from '../../schema/execution.js';
 import { eventKeyId } from '../../src/base/ids.js';

@@ -1,7 +1,6 @@
 /**
- * Delivers messages between parent and child instances, and reads the rows that they need. A
- * message is a row with a hint; the hint may be lost, so the rows are also read periodically.
- * Receiving a message twice has no effect.
+ * Delivers messages between parents and children. A message is a row with a hint; hints may be
+ * lost, so the rows are also read periodically. Receiving a message twice has no effect.
  */
 
 import { type InstanceState, isEnded } from '../../schema/states.js';
@@ -115,12 +114,8 @@ export class FamilyMessages implements Room {
     const turn = new Turn();
     // Notify the parent, which would otherwise wait for the deleted child.
     if (word === 'retry' || word === 'clean_up') {
-      turn.put(FAMILY_MESSAGE.set, `${from}:${to}`, {
-        to_id: from,
-        from_id: to,
-        id,
-        word: GONE[word],
-      });
+      const reply = { to_id: from, from_id: to, id, word: GONE[word] };
+      turn.put(FAMILY_MESSAGE.set, `${from}:${to}`, reply);
     }
     turn.put(FAMILY_MESSAGE.clear, id, { to_id: to, from_id: from, id });
     this.#service.commitNow(turn, { key: `family:${to}` });
@@ -152,10 +147,7 @@ export class FamilyMessages implements Room {
     }
   }
 
-  /**
-   * @param word how the child ended, in case its rows have been deleted since
-   * @param step has requested the report, and receives one even if the child has not ended
-   */
+  /** @param word in case the rows have been deleted. @param step receives a report in any case */
   #sendEnd(
     parent: string,
     child: string,
@@ -183,7 +175,7 @@ export class FamilyMessages implements Room {
     if (word === 'gone') return { ...failed(child, 'was cancelled'), isGone: true };
     const row = await this.#deps.loader.childEnd(child);
     const state = row?.state ?? word;
-    if (state === undefined) return failed(child, 'is not there any more');
+    if (state === undefined) return failed(child, 'no longer exists');
     if (!isEnded(state)) return undefined;
     if (state !== 'completed') {
       return state === 'failed' ? failed(child, 'failed', row) : failed(child, 'was cancelled');

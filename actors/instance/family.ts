@@ -1,4 +1,4 @@
-/** Messages between parents and children, and the ones that follow from an instance's own state. */
+/** Messages between parents and children, and reports of the instance's own state. */
 
 import type { StepRecord } from '../../schema/execution.js';
 import { type InstanceState, isEnded, isTerminal } from '../../schema/states.js';

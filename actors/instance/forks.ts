@@ -1,7 +1,4 @@
-/**
- * Forks: a new instance that starts with the finished top-level blocks of the source, including
- * copies of their outputs, and continues from there. The source is not changed.
- */
+/** Forks: new instances with the finished top-level blocks of a source, and their outputs. */
 
 import { COMPLETED, type Execution, emptyExecution, SKIPPED } from '../../schema/execution.js';
 import { PRIORITIES } from '../../schema/states.js';

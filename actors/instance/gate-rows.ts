@@ -1,7 +1,4 @@
-/**
- * The rows of open approval gates. They are derived from the execution in the unit that changes it,
- * so code that opens, moves or withdraws a gate need not update them.
- */
+/** Rows of open approval gates, derived from the execution in the unit that changes it. */
 
 import type { Execution, StepRecord } from '../../schema/execution.js';
 import { isoTime, isoTimeOrNull } from '../../src/base/time.js';

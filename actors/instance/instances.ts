@@ -221,10 +221,7 @@ export class Instances implements Room {
     this.#deps.changed(id);
   }
 
-  /**
-   * The caller usually reads the created instance next. If no other unit is in flight, its record
-   * is serialized while the writer commits.
-   */
+  /** Adds the record to the reply if no other unit is in flight: callers often read it next. */
   showCreated(): void {
     const resident = this.#created;
     if (resident === undefined) return;

@@ -1,7 +1,4 @@
-/**
- * Reads the outputs that an instance keeps in memory: those that expressions can read, and those of
- * the items of its open for_each blocks.
- */
+/** Reads outputs to keep in memory: for expressions, and for items of open for_each blocks. */
 
 import type { CarriedOutput } from '../../schema/capsule.js';
 import { isJsonObject, type JsonValue } from '../../src/base/json.js';

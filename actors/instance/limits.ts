@@ -1,7 +1,6 @@
 /**
- * Concurrency keys and rate limits of an instance: requests for slots and grants, and their
- * responses. Requests are numbered and tries are identified, so that late and repeated responses
- * are recognised.
+ * Slots of concurrency keys and grants of rate limits. Requests are numbered and tries identified,
+ * so that late and repeated responses are recognised.
  */
 
 import { concurrencyKeyId, rateLimitId } from '../../src/base/ids.js';

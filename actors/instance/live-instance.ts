@@ -132,11 +132,7 @@ export interface Sources {
   readonly createBeside: (child: LiveInstance, begin: (turn: Turn) => void) => void;
 }
 
-/**
- * Reads the rows that a message needs. `Instances` waits for the units before the message, and
- * delays the messages after it. Rejects with the EngineError of the reply, or when the rows cannot
- * be read.
- */
+/** Reads rows while later messages wait. Rejects with the error of the reply. */
 export type Preparation<K extends Kind> = (
   actor: LiveInstance,
   sources: Sources,

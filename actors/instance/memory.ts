@@ -1,7 +1,6 @@
 /**
- * The memory of one instance apart from its context: outputs that expressions can read, items of
- * for_each blocks, and tasks with their parameters. The sum is limited, because one instance with
- * very many values could exhaust its shard whenever it is loaded.
+ * The memory of one instance apart from its context. It is limited, because an instance with very
+ * many values could exhaust its shard whenever it is loaded.
  */
 
 import { sizeWithin } from '../../src/base/bounds.js';

@@ -1,7 +1,4 @@
-/**
- * The messages to instances. Those with a `request` come from outside and get a reply. The others
- * are internal; hints among them may be lost.
- */
+/** Messages to instances. Only those with a `request` get a reply; hints may be lost. */
 
 import type { BodyOf, QueryOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { EngineError } from '../../src/base/errors.js';

@@ -1,7 +1,6 @@
 /**
- * Orders of an execution to its instance. The instance checks that it has not changed since the
- * decision, changes itself, and commits this together with the execution's mutations in one unit.
- * The answer is sent when the unit is durable.
+ * Orders of an execution to its instance, which checks that it has not changed since the decision.
+ * Its changes and the execution's mutations are one unit; the answer follows its commit.
  */
 
 import type { MigrationFinding } from '../../schema/continuity.js';

@@ -1,7 +1,6 @@
 /**
- * Ownership of one instance: orders of its execution, and the fence that stops it while this engine
- * does not own it. An order is checked, carried out and committed with the execution's mutations in
- * one unit.
+ * Orders of an execution, and the fence that stops an instance while this engine does not own it.
+ * An order is checked and committed with the execution's mutations in one unit.
  */
 
 import { conflict, type EngineError } from '../../src/base/errors.js';
@@ -126,7 +125,7 @@ async function check(actor: LiveInstance, { rows }: Sources, expect: Expectation
   }
   if (expect.isAtRest === true) checkAtRest(actor);
   if (expect.sequenceId !== undefined && expect.sequenceId !== record.sequence_id) {
-    throw stale('has gone over to another version');
+    throw stale('has been migrated to another version');
   }
   if (expect.epoch !== undefined && expect.epoch !== record.ownership_epoch) {
     throw stale(`is at epoch ${record.ownership_epoch}, not ${expect.epoch}`);
@@ -140,10 +139,10 @@ async function check(actor: LiveInstance, { rows }: Sources, expect: Expectation
     place !== undefined &&
     place !== placeSha256({ data, config, audit: record.context_audit, execution })
   ) {
-    throw stale('has another context or has gone on by now');
+    throw stale('has another context or has continued since');
   }
   if (checkpointId !== undefined && checkpointId !== (await rows.newestCheckpoint(id))) {
-    throw stale('has a newer checkpoint by now');
+    throw stale('has a newer checkpoint');
   }
 }
 
@@ -205,10 +204,7 @@ function fence(actor: LiveInstance, turn: Turn, fence: Fence, before: Handled): 
   return { ...handled, wakeAt: until, more: false };
 }
 
-/**
- * Restores timers, queued tasks and heartbeat watches, which the fence stopped. In-process steps
- * start again, as after a crash.
- */
+/** Restores timers, queued tasks and heartbeat watches; in-process steps start again. */
 function own(actor: LiveInstance, turn: Turn, epoch: number): Progress {
   const { record } = actor;
   record.fence = null;

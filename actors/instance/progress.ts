@@ -1,8 +1,4 @@
-/**
- * Turns the progress of the evaluator into rows and effects of a commit unit: outputs, worker
- * tasks, in-process steps, withdrawals, snapshots, audit and log lines. `settling.ts` adds the
- * instance's own row.
- */
+/** Turns the progress of the evaluator into rows and effects; `settling.ts` adds the rest. */
 
 import { type InstanceState, rankOf } from '../../schema/states.js';
 import {

@@ -1,7 +1,6 @@
 /**
- * The sections of a creation as raw text, which is stored as it is: serializing it again is a tenth
- * of the cost of a creation. Bodies with white space are serialized, so that the row is not larger
- * than the value.
+ * The raw text of a creation's sections, which is stored as it is: serializing it again is a tenth
+ * of the cost. Bodies with white space are serialized, so that rows are not larger than values.
  */
 
 import { JsonReader } from '../../src/base/json-members.js';

@@ -157,10 +157,7 @@ export function sectionsOf({ snapshot, context_audit: audit }: InstanceRecord) {
   return { data: snapshot.data, config: snapshot.config, audit };
 }
 
-/**
- * The row of `instance.update`, without the context. Rows on the hot path are concatenated as text,
- * which costs a third of JSON.stringify.
- */
+/** The row of `instance.update`. Text costs a third of JSON.stringify on the hot path. */
 export function changingRow(record: InstanceRecord): string {
   return `{${changingPairs(record)}}`;
 }
@@ -248,10 +245,7 @@ export function priorityLabel(rank: number): string {
   return word.charAt(0).toUpperCase() + word.slice(1);
 }
 
-/**
- * Null when the instance has not failed, or failed before failures were recorded. A failed instance
- * that was paused keeps its failure: it continues by a retry.
- */
+/** Null unless failed. A failed instance that is paused keeps its failure. */
 export function failureOf({ snapshot: { state, execution } }: InstanceRecord): Failure | null {
   const isFailed = state === 'failed' || (state === 'paused' && execution.f === 1);
   return isFailed ? (execution.y ?? null) : null;

@@ -75,10 +75,7 @@ export type InstanceRoom = ReturnType<typeof openInstances>;
 /** Limits log lines: a sequence that always fails must not fill the disk. */
 const FAILURES_PER_SECOND = 10;
 
-/**
- * The counters and log lines of instances. The log omits step messages and failure reasons: both
- * may be a tenant's data, and are stored with the instance.
- */
+/** Logs neither step messages nor failure reasons: both may be a tenant's data. */
 function counting({ meter, log, clock }: Kernel, plans: Plans) {
   const failures = new LineLimit(FAILURES_PER_SECOND);
   // The name is OTHER when the plan is no longer cached: a counter must not cause a read.

@@ -1,7 +1,4 @@
-/**
- * The rows that follow from every message of an instance: its own row, timer and slot, and at its
- * end the dead letter, webhooks and counters.
- */
+/** Rows that follow from every message: its own, timer, slot, dead letter, webhooks. */
 
 import { rankOf } from '../../schema/states.js';
 import type { WebhookBody } from '../../schema/webhook.js';
@@ -138,12 +135,7 @@ export function setTimer(
   if (fireAt !== null) turn.effects.push({ kind: 'timer', instance: id, at: fireAt, rank });
   if (actor.timer?.fireAt === fireAt && actor.timer.recover === recover) return;
   actor.timer = { fireAt, recover };
-  turn.put(TIMER.set, id, {
-    instance_id: id,
-    fire_at: isoTimeOrNull(fireAt),
-    recover,
-    rank,
-  });
+  turn.put(TIMER.set, id, { instance_id: id, fire_at: isoTimeOrNull(fireAt), recover, rank });
 }
 
 function writeDeadLetter(

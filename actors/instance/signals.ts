@@ -74,11 +74,11 @@ export function checkRoom(
   for (const { payload } of more) checkSize('payload is', payload, env.maxOutputBytes);
   const most = LIMITS.keptSignalsMax;
   const longest = LIMITS.keptSignalCharactersMax;
-  const what = `instance ${record.id} keeps ${kept.length} signals that no step has waited for`;
-  if (kept.length + more.length > most) throw conflict(`${what}: ${most} is the most`);
+  const what = `instance ${record.id} keeps ${kept.length} signals that no step has taken`;
+  if (kept.length + more.length > most) throw conflict(`${what}: the limit is ${most}`);
   const present = kept.reduce((sum, { characters }) => sum + characters, 0);
   const characters = present + charactersOf(more.map(({ payload }) => payload));
-  if (characters > longest) throw conflict(`${what}: ${longest} characters is the most`);
+  if (characters > longest) throw conflict(`${what}: the limit is ${longest} characters`);
 }
 
 export function roomError(actor: LiveInstance, given: Signal): string | undefined {
@@ -261,12 +261,12 @@ export const answer: Handler<'answer'> = (actor, turn, { request, approval, give
   const open = openGates(plan, record.snapshot.execution).find(
     ({ record: { k } }) => k === approval,
   );
-  if (open === undefined) throw conflict(`approval ${approval} is not open any more`);
+  if (open === undefined) throw conflict(`approval ${approval} is no longer open`);
   if (!isChoice(open.gate, given.value)) {
     throw invalid(`value must be one of ${choicesText(open.gate)}`);
   }
   if (given.comment !== null && !open.gate.allowComment) {
-    throw invalid('comment must not be there: this approval takes none');
+    throw invalid('comment must be absent: this approval does not allow one');
   }
   const progress = answerGate(actor, turn, open, { ...given, more: {} });
   const reply: ApprovalAnswered = {

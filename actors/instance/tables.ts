@@ -176,10 +176,7 @@ export const PERMIT_REQUEST = mutations('permitRequest', {
 export const BULK_CHANGES = belonging(
   'bulk_changes',
   ['job_id', 'instance_id'],
-  {
-    job_id: 'uuid',
-    instance_id: 'uuid',
-  },
+  { job_id: 'uuid', instance_id: 'uuid' },
   { ofTenant: 'job_id in (select id from bulk_jobs where tenant_id = $T)' },
 );
 

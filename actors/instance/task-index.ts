@@ -1,7 +1,4 @@
-/**
- * Finds the instance of a worker task of this shard by the id of the task: in memory for recent
- * tasks, otherwise by one query per turn.
- */
+/** Finds the instance of a task: in memory for recent tasks, else by one query per turn. */
 
 import { DATABASE_AWAY, type EngineError, notFound } from '../../src/base/errors.js';
 import { lastUsed } from '../../src/base/quota/last-used.js';
@@ -82,11 +79,7 @@ type ClaimWatchDeps = { readonly instances: Pick<Instances, 'send'> } & Pick<
   'settings' | 'loader' | 'reachability' | 'timers' | 'schedule' | 'clock' | 'log'
 >;
 
-/**
- * Watches the heartbeats of claims: those that are committed, and those in rows after a start or
- * when a tenant returns. Silence counts from readiness at the earliest
- * (`actors/runtime/reachability.ts`).
- */
+/** Watches the heartbeats of claims. Silence counts from readiness at the earliest. */
 export function claimWatch(deps: ClaimWatchDeps) {
   const { instances, settings, loader, reachability, timers, schedule, clock, log } = deps;
   let isStopped = false;

@@ -1,7 +1,6 @@
 /**
- * The tasks of instances. `worker_tasks` has each task as created and as ended; `open_tasks` has a
- * narrow row while it is open, so that a claim writes little (docs/decisions/0031-claims.md).
- * `standing` reads the current state of a task from both. Pure.
+ * `worker_tasks` has each task as created and ended, `open_tasks` a narrow row while it is open, so
+ * that a claim writes little (docs/decisions/0031-claims.md). Pure.
  */
 
 import { SILENCE_REASON } from '../../src/core/effects.js';

@@ -130,10 +130,7 @@ export const secretMissing: Handler<'secret.missing'> = (
   return task && settle(actor, turn, task, { kind: 'failure', retryable: false, message, code });
 };
 
-/**
- * After heartbeat silence, the task returns to its queue with the same id, try and checkpoint,
- * unless too many workers fell silent with it.
- */
+/** The task returns to its queue with its checkpoint, unless too many workers fell silent. */
 export const reap: Handler<'reap'> = (actor, turn, { task: taskId }) => {
   const task = actor.tasks.get(taskId);
   if (task === undefined || task.state !== 'claimed') return undefined;
@@ -178,8 +175,8 @@ function giveBack(
 
 /** After downtime, silence counts from readiness; otherwise every claim would be reclaimed. */
 function silentAt(actor: LiveInstance, task: WorkerTaskRecord): number {
-  const heardAt = task.heartbeat_at === null ? 0 : msOfTime(task.heartbeat_at);
-  const since = Math.max(heardAt, actor.env.readySince(actor.record.tenant_id));
+  const heartbeatAt = task.heartbeat_at === null ? 0 : msOfTime(task.heartbeat_at);
+  const since = Math.max(heartbeatAt, actor.env.readySince(actor.record.tenant_id));
   return since + actor.env.workerStaleMs;
 }
 
@@ -265,9 +262,7 @@ function measure(actor: LiveInstance, task: WorkerTaskRecord): void {
   actor.env.measures?.attemptEnded(handler_name, seconds, state === 'completed');
 }
 
-/**
- * Refreshes the claim, or returns the task. `checkpoint_seq` is that of the previous checkpoint.
- */
+/** Refreshes or releases the claim. `checkpoint_seq` is that of the previous checkpoint. */
 export const heartbeat: Handler<'task.heartbeat'> = (actor, turn, message) => {
   const { checkpoint_seq: checkpointSeq } = message.body;
   const checkpoint = (message.body.checkpoint ?? null) as JsonValue;
@@ -318,7 +313,7 @@ function heldTask(
   if (held) return task;
   if (epoch === undefined) throw notFound(`worker task ${message.task}`);
   if (message.kind !== 'task.heartbeat' && isEndedBy(task, worker, epoch)) {
-    const present = `this claim has ended worker task ${message.task} before`;
+    const present = `this claim has already ended worker task ${message.task}`;
     reject(actor, turn, message, task, present, 'ENG_RESULT_REPEATED');
   } else {
     reject(actor, turn, message, task, `the claim on worker task ${message.task} is not held`);

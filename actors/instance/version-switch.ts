@@ -1,7 +1,6 @@
 /**
- * Migration of an instance to another version by an order of its execution, and its rollback. The
- * execution has replayed, checked and sealed everything before; this module changes the instance
- * and its rows.
+ * Migration to another version by an order of the execution, and its rollback. The execution has
+ * replayed, checked and sealed everything before.
  */
 
 import type { MigrationFinding } from '../../schema/continuity.js';
@@ -189,10 +188,7 @@ export function takeBack(actor: LiveInstance, turn: Turn): void {
   snapshot.execution = execution;
 }
 
-/**
- * Keeps open tasks of this execution that were ever claimed and withdraws all others, whose steps
- * are started again.
- */
+/** Keeps open tasks that were ever claimed; withdraws the others and starts their steps again. */
 function offerAgain(actor: LiveInstance, turn: Turn, plan: Plan, execution: Execution): void {
   const kept = new Set<WorkerTaskRecord>();
   for (const [index, open] of Object.entries(execution.o)) {
@@ -242,7 +238,7 @@ export function checkAtRest({ record, running, plan }: LiveInstance): void {
   const [step] = running.values();
   if (step === undefined) return;
   const block_id = plan.nodes[step.node]?.id ?? null;
-  const summary = `step ${block_id} of instance ${record.id} is at work inside the server`;
+  const summary = `step ${block_id} of instance ${record.id} is running inside the server`;
   throw conflictFor([migrationFinding('STEP_AT_WORK', summary, { block_id })]);
 }
 

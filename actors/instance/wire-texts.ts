@@ -1,7 +1,6 @@
 /**
- * Wire records of rows, and of instances and tasks in memory, as JSON text. JSON columns are
- * inserted unchanged, since Postgres has checked them, so that a list of large contexts is not
- * parsed. Pure.
+ * Wire records as JSON text. JSON columns are inserted unchanged, since Postgres has checked them,
+ * so that a list of large contexts is not parsed. Pure.
  */
 
 import { type JsonObject, textOfJson } from '../../src/base/json.js';

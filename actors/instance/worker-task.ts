@@ -95,10 +95,7 @@ export function isOpen({ state }: Pick<WorkerTaskRecord, 'state'>): boolean {
   return state === 'pending' || state === 'claimed';
 }
 
-/**
- * Removes the oldest refusal from a history, or else the oldest entry, so that repeated late
- * results do not displace the claims and the end.
- */
+/** Removes refusals first: repeated late results must not displace the claims and the end. */
 export function shorten(history: Attempt[]): void {
   const refused = history.findIndex(({ event }) => event === 'stale_mutation_rejected');
   history.splice(Math.max(refused, 0), 1);

@@ -288,7 +288,7 @@ describe('POST /approvals/{id}', () => {
     const cases: [Client, string, Json, number, RegExp][] = [
       [tenant, id, { value: 'maybe' }, 400, /value must be one of yes, no/],
       [tenant, id, {}, 400, /value is required/],
-      [tenant, id, { value: 'yes', comment: 'x' }, 400, /comment must not be there/],
+      [tenant, id, { value: 'yes', comment: 'x' }, 400, /comment must be absent/],
       [tenant, randomUUID(), { value: 'yes' }, 404, /not found: approval/],
       [api.tenant(), id, { value: 'yes' }, 404, /not found: approval/],
     ];

@@ -328,7 +328,7 @@ describe('kept signals', () => {
     assert.ok(replies.every(({ status }) => status === 201));
     const refused = await send('one more');
     assert.equal(refused.status, 409);
-    assert.match(refused.body.error, /1000 is the most/);
+    assert.match(refused.body.error, /the limit is 1000/);
     await tenant.signal(id, 'pause');
     assert.equal((await signals(id, '?limit=1000')).length, 1_000);
   });

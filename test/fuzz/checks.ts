@@ -33,7 +33,7 @@ const WRONG_SECRET = /x-trigger-secret does not fit/;
 /** Refusals that the document announces in words, by operation or for all. */
 const RULES_IN_WORDS: readonly RegExp[] = [
   /is not a top-level block of the instance/,
-  /comes behind signals\[\d+\], which cancels the instance/,
+  /must not follow signals\[\d+\], which cancels the instance/,
   /has another namespace or name than that of the instance/,
   /is not unique/,
   /iteration_to must be iteration_from or up to/,
@@ -55,7 +55,7 @@ const RULES_IN_WORDS: readonly RegExp[] = [
   /on_deadline_breach\.handler must be a built-in handler that does something/,
   /dry_run_auto_approve must not be true without dry_run/,
   /: value must be one of /,
-  /: comment must not be there: this approval takes none/,
+  /: comment must be absent: this approval does not allow one/,
   /: refresh_url needs a refresh_token/,
   /: id or name is required/,
   /: name must have letters, digits, dots, _ and - only, or id must be sent beside it/,
