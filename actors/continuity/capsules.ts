@@ -1,7 +1,7 @@
 /**
- * Capsules of an instance, read while it is fenced: its context, and the outputs, the position in the
- * plan, the items of running loops and the injected blocks, so that no finished step runs again. They
- * are sealed and signed, and the payload is stored as an artifact.
+ * Seals a fenced instance in a capsule: its context, outputs, position in the plan, items of
+ * running loops and injected blocks, so that no finished step runs again. The payload is stored as
+ * an artifact.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -19,48 +19,37 @@ import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
 import type { Plans } from '../catalog/plans.js';
 import { type LivePlace, placeSha256 } from '../instance/core/live-place.js';
 import type { Turn } from '../runtime/turn.js';
-import {
-  CAPSULE_CONTENT_TYPE,
-  type CapsuleFacts,
-  PAYLOAD_BYTES_MAX,
-  type PayloadFrame,
-  type SealedCapsule,
-} from './core/capsule.js';
+import { CAPSULE_CONTENT_TYPE, type CapsuleFacts, PAYLOAD_BYTES_MAX, type PayloadFrame, type SealedCapsule } from './core/capsule.js';
 import { writeTree } from './core/execution-tree.js';
-import type { ExecutionService } from './execution-service.js';
-import type { ExecutionBefore } from './execution-unit.js';
+import type { ExecutionService, ExecutionBefore } from './execution-service.js';
 import { SEAL_CAPSULE } from './jobs.js';
 import { keysOf, unwrapped } from './operation.js';
 import type { ContinuityRows, PlaceRow } from './rows.js';
 import { ARTIFACT } from './tables.js';
 
-/** What the exporter decides; the rest follows from the execution and its instance. */
 type CapsuleTerms = Pick<
   CapsuleFacts,
   'capsule_id' | 'allowed_destination_runtime_id' | 'requirements' | 'expires_at'
 >;
 
-interface SealOptions {
-  /** Absent: the latest one. */
-  readonly checkpoint?: CheckpointRecord;
-  /** Absent: the payload is sealed with the server's own key. */
-  readonly transferKey?: PayloadKey | undefined;
-}
-
 /**
- * Seals the instance of an execution, which is fenced, or compared later by `placeSha256`. The turn
- * stores the payload as an artifact of the instance. Rejects with 409 when the instance has no
- * checkpoint or is not here, 409 or 413 when it is too large for a capsule.
+ * Seals the instance, which is fenced, or compared later by `placeSha256`; by default with its
+ * latest checkpoint and the server's own key. The turn stores the payload. Rejects with 409 when
+ * the instance has no checkpoint or is not here, 409 or 413 when it is too large for a capsule.
  */
 export async function sealInstance(
   service: ExecutionService,
   turn: Turn,
   execution: ExecutionBefore,
   terms: CapsuleTerms,
-  { checkpoint, transferKey }: SealOptions,
+  options: { checkpoint?: CheckpointRecord; transferKey?: PayloadKey | undefined },
 ): Promise<SealedCapsule> {
   const { continuity_id, tenant_id, epoch, current_instance_id, owner_runtime_id } = execution;
-  const { frame, outputs, ...about } = await contentsOf(service, current_instance_id, checkpoint);
+  const { frame, outputs, ...about } = await contentsOf(
+    service,
+    current_instance_id,
+    options.checkpoint,
+  );
   const { signing, payload } = keysOf(service);
   const head = await service.rows.one('provenanceHead', continuity_id);
   const made = await workOn(service, tenant_id, SEAL_CAPSULE, {
@@ -77,7 +66,7 @@ export async function sealInstance(
     },
     frame,
     outputs,
-    keys: { signing, payload: transferKey ?? payload },
+    keys: { signing, payload: options.transferKey ?? payload },
     nonce: randomBytes(NONCE_BYTES),
   });
   const sealed = unwrapped(made, conflict);
@@ -106,7 +95,7 @@ async function contentsOf(
   ]);
   if (place === undefined) throw conflict(`instance ${instance} is not here`);
   const checkpoint = chosen ?? (await checkpointOf(rows, instance));
-  // Checked before they are read.
+  // Before the outputs are read.
   if ((totals?.bytes ?? 0) > PAYLOAD_BYTES_MAX) {
     throw conflict(`the outputs of instance ${instance} are too large for a capsule`);
   }
@@ -153,7 +142,7 @@ async function contentsOf(
   };
 }
 
-/** Rejects with 413 when the capsule takes too much time or memory, 503 when the pool is busy. */
+/** Rejects with 413 when the job takes too much time or memory, 503 when the pool is busy. */
 export async function workOn<Input, Output>(
   service: ExecutionService,
   tenant: string,
@@ -168,7 +157,7 @@ export async function workOn<Input, Output>(
   }
 }
 
-/** @throws EngineError 400 unless the key, if there is one, is base64 of 32 bytes */
+/** @throws EngineError 400 unless a present key is base64 of 32 bytes */
 export function transferKeyIn(text: string | null | undefined): PayloadKey | undefined {
   if (text == null) return undefined;
   const key = parseTransferKey(text);
@@ -200,7 +189,6 @@ export function contextOf({ data, config, audit, runtime }: Place): JsonObject {
   return { data, config, audit: [...audit], runtime };
 }
 
-/** The latest checkpoint. Rejects with 409 when there is none. */
 export async function checkpointOf(
   rows: ContinuityRows,
   instance: string,
@@ -210,7 +198,7 @@ export async function checkpointOf(
   return { ...row, checkpoint_data: JSON.parse(row.checkpoint_data ?? 'null') as JsonValue };
 }
 
-/** The plan of a sequence with the injected blocks of one instance. Rejects with 409 when there is none. */
+/** The plan with the injected blocks of one instance. Rejects with 409 when there is none. */
 export async function planOf(
   plans: Plans,
   sequence: string,

@@ -1,6 +1,6 @@
 /**
- * Receipts of effects (docs/migration.md), derived from the rows of the work itself: worker tasks,
- * outputs with an effect, open steps, and tries without an output. Reported resolutions override them.
+ * Receipts of effects (docs/migration.md), derived from worker tasks, outputs with an effect, open
+ * steps, and tries without an output. Reported resolutions override them.
  */
 
 import type { EffectReceipt } from '../../schema/continuity.js';
@@ -20,7 +20,7 @@ import { Conditions, type PageBounds, type Query } from '../../src/db/reads/quer
 import type { PageRequest } from '../../src/db/reads/reader.js';
 import { IS_REPORTED, IS_TOUCHED, TASKS } from '../instance/task-tables.js';
 
-/** The selected facts of a receipt: JSON as text, and null where a source has no such fact. */
+/** JSON as text, and null where a source has no such fact. */
 export interface EffectRow extends EffectPlace {
   readonly source: 'task' | 'open' | 'output' | 'try';
   readonly id: string;
@@ -39,7 +39,7 @@ export interface EffectRow extends EffectPlace {
   readonly resolved_at: string | null;
 }
 
-/** More than any execution has; a capsule holds no more. */
+/** More than any execution or capsule has. */
 const RECEIPTS_MAX = 10_000;
 
 const ORDER = orderOf([
@@ -47,7 +47,6 @@ const ORDER = orderOf([
   { name: 'id', type: 'uuid', column: 's.id' },
 ]);
 
-/** `EffectReceipt` records, oldest first. */
 export function effectList(query: Query): PageRequest<EffectRow> {
   const toText = (row: EffectRow) => JSON.stringify(effectOfRow(row));
   const { cursorAfter } = ORDER;
@@ -59,10 +58,18 @@ export function effectsOfInstance(
   page: Pick<PageBounds, 'cursor' | 'limit'>,
 ): Query {
   const conditions = new Conditions();
-  return select(conditions, oneInstance(conditions.param(instanceId)), ALL, page);
+  const id = `${conditions.param(instanceId)}::uuid`;
+  return select(
+    conditions,
+    { own: `= ${id}`, holders: `(select ${id} as instance_id)` },
+    ALL,
+    page,
+  );
 }
 
-/** Of all instances of the execution, or of one that is not enrolled. @param tenant undefined is any */
+/**
+ * Of all instances of the execution; the id of an instance that is not enrolled is its execution's.
+ */
 export function effectsOfExecution(executionId: string, tenant?: string | undefined): Query {
   const conditions = new Conditions();
   const own = instancesOf(conditions.param(executionId));
@@ -70,7 +77,7 @@ export function effectsOfExecution(executionId: string, tenant?: string | undefi
   return select(conditions, own);
 }
 
-/** Effects of an execution that may be in doubt, and few others: see `isEffectInDoubt`. */
+/** A superset of the effects that `isEffectInDoubt` selects. */
 export function doubtfulEffects(executionId: string): Query {
   const conditions = new Conditions();
   const own = instancesOf(conditions.param(executionId));
@@ -82,7 +89,9 @@ export function doubtfulEffects(executionId: string): Query {
   });
 }
 
-/** Open steps have no index by id: the steps that run in the process, or ran when it crashed, are scanned. */
+/**
+ * Open steps have no index by id: scans the steps that run in a process, or ran when it crashed.
+ */
 export function effectById(id: string): Query {
   const conditions = new Conditions();
   const wanted = `${conditions.param(id)}::uuid`;
@@ -95,10 +104,6 @@ export function effectById(id: string): Query {
   return conditions.query(resolved(sources, ''));
 }
 
-/** The built-in handler with effects. */
-const HTTP_HANDLER = 'http_request';
-
-/** The stored states of finished tries. */
 const ENDED_AS: ReadonlyMap<string, EffectOutcome> = new Map([
   ['committed', 'success'],
   ['failed', 'failure'],
@@ -120,7 +125,7 @@ export function effectOfRow(row: EffectRow): EffectReceipt {
   }
   const facts = parsed(row.facts) as unknown as OpenEffect;
   const outcome = row.source === 'open' ? 'in_flight' : (ENDED_AS.get(row.state) ?? 'lost');
-  const handler_name = facts.handler_name ?? HTTP_HANDLER;
+  const handler_name = facts.handler_name ?? 'http_request';
   return inProcessReceipt({ ...facts, ...row, handler_name, outcome, output }, resolution);
 }
 
@@ -128,23 +133,16 @@ function parsed(text: string | null): JsonValue {
   return text === null ? null : (JSON.parse(text) as JsonValue);
 }
 
-// ---------------------------------------------------------------- statements
-
-/** A further condition of each source; undefined: the source is not read. */
+/** A further condition on each source; undefined: the source is not read. */
 type Narrowed = Readonly<Record<EffectRow['source'], string | undefined>>;
 
 const ALL: Narrowed = { task: 'true', open: 'true', output: 'true', try: 'true' };
 
-/** The instances whose receipts are read. */
 interface Wanted {
-  /** A comparison with the id of an instance. */
+  /** Compares the id of an instance. */
   readonly own: string;
-  /** The same as rows of `instance_id`. */
+  /** The same instances as rows of `instance_id`. */
   readonly holders: string;
-}
-
-function oneInstance(id: string): Wanted {
-  return { own: `= ${id}::uuid`, holders: `(select ${id}::uuid as instance_id)` };
 }
 
 /** An instance belongs to at most one execution; one that is not enrolled has its own id. */
@@ -176,7 +174,7 @@ function select(
   const place = new Conditions(conditions.values);
   if (cursor !== undefined) ORDER.goOn(place, cursor);
   const end = ` order by ${ORDER.text} ${place.page({ limit })}`;
-  // At most one page of each source.
+  // Reads at most one page of each source.
   const parts =
     limit == null
       ? present
@@ -232,7 +230,7 @@ const OUTPUT_WHERE =
   `o.effect ->> 'state' as state, ${NO_TASK}, ` +
   "json_build_object('provider_receipt_id', o.effect ->> 'provider_receipt_id') as output, " +
   "o.effect as facts, (o.effect ->> 'created_at')::timestamptz as created_at, " +
-  // Not the creation of the row, which is later: the receipt keeps its time when the row is deleted.
+  // Not the later creation of the row: the receipt keeps its time when the row is deleted.
   "(o.effect ->> 'updated_at')::timestamptz as updated_at from block_outputs o " +
   `${OF_INSTANCE} where id = o.instance_id offset 0) i where `;
 

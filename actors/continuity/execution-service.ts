@@ -1,22 +1,16 @@
 /**
- * The executions of one shard: their owners and epochs, handoffs, migrations and provenance. Requests
+ * Serves the executions of one shard: owners and epochs, handoffs, migrations and provenance. Requests
  * about one execution run one after the other, each in three steps: read the rows, decide, commit one
- * unit; nothing is kept between requests. A change of an instance is an order to it
- * (`instance/orders.ts`). Each unit raises the execution's version and commits nothing if it was
- * decided on an older one, so a unit that outlives its shard does no harm.
+ * unit. Each unit raises the version of the execution and fails on an older one, so that a unit that
+ * outlives its shard does no harm. Instances are changed by orders (`instance/orders.ts`).
  */
 
-import type { Execution } from '../../schema/continuity.js';
-import {
-  DATABASE_AWAY,
-  EngineError,
-  fromErrorData,
-  UNKNOWN_OUTCOME,
-} from '../../src/base/errors.js';
+import type { Execution, ProvenanceEntry } from '../../schema/continuity.js';
+import { DATABASE_AWAY, EngineError, fromErrorData, UNKNOWN_OUTCOME, conflict } from '../../src/base/errors.js';
 import { routeOf, shardOf } from '../../src/base/ids.js';
 import type { Logger } from '../../src/base/log.js';
 import type { Offload } from '../../src/base/offload.js';
-import type { UnixMs } from '../../src/base/time.js';
+import { type UnixMs, isoTime } from '../../src/base/time.js';
 import type { Keyring } from '../../src/core/sealing/keys.js';
 import type { Plans } from '../catalog/plans.js';
 import type { Order, OrderAnswer, OrderView } from '../instance/orders.js';
@@ -24,7 +18,12 @@ import type { ShardSettings } from '../runtime/kernel.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import { Service, type ServiceDeps } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
-import type { ContinuityRows } from './rows.js';
+import type { ContinuityRows, ExecutionRow, HandoffRow } from './rows.js';
+import { type HandoffState, mayMoveHandoff, type ProvenanceKind } from '../../schema/continuity-words.js';
+import { canonicalSha256 } from '../../src/core/sealing/canonical-json.js';
+import { handoffTerms } from './core/handoff.js';
+import { nextProvenanceEntry } from './core/provenance.js';
+import { EXECUTION, HANDOFF, LOCATION, PROVENANCE } from './tables.js';
 
 export interface ExecutionServiceDeps extends ServiceDeps {
   readonly shard: number;
@@ -40,11 +39,10 @@ export interface ExecutionServiceDeps extends ServiceDeps {
   readonly newIdLike: (id: string) => string;
 }
 
-/** More orders than a service gives. */
+/** More than a service issues. */
 const TICKETS_PER_MS = 1_000;
 
 interface PendingOrder {
-  /** The shard of the instance. */
   readonly shard: number;
   readonly resolve: (view: OrderView) => void;
   readonly reject: (error: EngineError) => void;
@@ -63,7 +61,7 @@ export class ExecutionService {
   readonly #deps: ExecutionServiceDeps;
   readonly #service: Service;
   readonly #pending = new Map<number, PendingOrder>();
-  /** Never one of a previous service of this shard: its answers may still arrive. */
+  /** Unlike those of an earlier service of this shard, whose answers may still arrive. */
   #tickets: number;
 
   constructor(deps: ExecutionServiceDeps) {
@@ -85,8 +83,8 @@ export class ExecutionService {
 
   /**
    * @param lineOf finds the id of the execution, once rows are current; rejects like `work`
-   * @param work rejects with the EngineError to return; anything else is a defect, or the database
-   *   is unavailable
+   * @param work rejects with the EngineError to return; other errors are defects, or the database
+   * is unavailable
    */
   serve(
     request: number,
@@ -101,7 +99,7 @@ export class ExecutionService {
     this.#service.reply(request, status, served);
   }
 
-  /** Runs work that no request waits for, and that is retried by a later request if it fails. */
+  /** Runs work without a request; a later request retries it if it fails. */
   runInBackground(line: string, work: () => Promise<void>): void {
     this.inLine(line, work).catch((error: unknown) => {
       const { code, message } = this.#errorOf(error);
@@ -109,10 +107,7 @@ export class ExecutionService {
     });
   }
 
-  /**
-   * Starts the work when all earlier work on the same execution has ended. Rejects with 503 when the
-   * queue is full.
-   */
+  /** Runs after all earlier work on the execution. Rejects with 503 when the queue is full. */
   inLine<Result>(line: string, work: () => Promise<Result>): Promise<Result> {
     return this.#service.inLine(line, () => this.#whenWriterKnown().then(work));
   }
@@ -127,9 +122,8 @@ export class ExecutionService {
   }
 
   /**
-   * Changes the current instance of an execution, in one unit with the mutations in `turn`.
-   *
-   * @param expect rejects with 409 unless the instance meets it
+   * Changes the current instance of an execution, in one unit with the mutations in `turn`. Rejects
+   * with 409 unless the instance meets `expect`.
    */
   order(
     { current_instance_id: instance, tenant_id: tenant }: Ordered,
@@ -156,7 +150,7 @@ export class ExecutionService {
     else order?.reject(fromErrorData(answer.error));
   }
 
-  /** The shard was replaced and its units are settled: the rows have the outcome of its orders. */
+  /** The shard was replaced and its units are settled: rows show the outcome of its orders. */
   shardBack(shard: number): void {
     for (const [ticket, order] of this.#pending) {
       if (order.shard !== shard) continue;
@@ -178,5 +172,146 @@ export class ExecutionService {
       return DATABASE_AWAY;
     }
     return this.#service.errorOf(error);
+  }
+}
+
+export interface NewEntry {
+  readonly kind: ProvenanceKind;
+  /** Below 500 characters, without data of the instance. */
+  readonly summary?: string;
+  /** Stored as its hash. */
+  readonly evidence: object | { readonly sha256: string };
+}
+
+/** Without a version while it has no row. */
+export type ExecutionBefore = Execution & Partial<Pick<ExecutionRow, 'version'>>;
+
+type Changes = Partial<
+  Pick<Execution, 'current_instance_id' | 'owner_runtime_id' | 'epoch' | 'state'>
+>;
+
+export function shownExecution({ version: _, ...execution }: ExecutionBefore): Execution {
+  return execution;
+}
+
+/**
+ * The unit of a change: the execution and its dependent rows, such as its location, the state of a
+ * handoff, and a provenance entry. Commits nothing if the execution has changed since it was read.
+ */
+export class ExecutionUnit extends Turn {
+  /** After the commit. */
+  readonly execution: Execution;
+  readonly #service: ExecutionService;
+  readonly #before: ExecutionBefore;
+  /** The last entry that this unit has added. */
+  #head: { readonly entry_sha256: string; readonly seq: number } | undefined;
+
+  constructor(service: ExecutionService, before: ExecutionBefore, changes?: Changes) {
+    super();
+    const updated_at = changes === undefined ? before.updated_at : isoTime(service.now);
+    const row = { ...before, ...changes, updated_at };
+    const { continuity_id, version } = row;
+    if (version === undefined) this.put(EXECUTION.insert, continuity_id, row);
+    else this.put(EXECUTION.update, continuity_id, { ...row, version });
+    this.#service = service;
+    this.#before = before;
+    this.execution = shownExecution(row);
+  }
+
+  /** Creates an execution, with its first location and entry. */
+  static begin(service: ExecutionService, before: Execution, changes?: Changes): ExecutionUnit {
+    const unit = new ExecutionUnit(service, before, changes);
+    unit.#locate(before, null);
+    const entry = { kind: 'execution_created', summary: 'execution created' } as const;
+    unit.#enter(before, { ...entry, evidence: before });
+    return unit;
+  }
+
+  /** The row after the commit. */
+  get row(): ExecutionRow {
+    return { ...this.execution, version: (this.#before.version ?? -1) + 1 };
+  }
+
+  locate(handoffId: string | null): void {
+    this.#locate(this.execution, handoffId);
+  }
+
+  #locate(execution: Execution, handoff_id: string | null): void {
+    const { continuity_id, tenant_id, epoch, owner_runtime_id, current_instance_id } = execution;
+    this.put(LOCATION.insert, `${continuity_id}:${epoch}`, {
+      continuity_id,
+      tenant_id,
+      epoch,
+      runtime_id: owner_runtime_id,
+      instance_id: current_instance_id,
+      handoff_id,
+      entered_at: execution.updated_at,
+    });
+  }
+
+  /** Chains are written in the line of their execution only, so the head is current. */
+  async enter(entry: NewEntry): Promise<ProvenanceEntry> {
+    const { continuity_id } = this.execution;
+    this.#head ??= await this.#service.rows.one('provenanceHead', continuity_id);
+    return this.#enter(this.execution, entry);
+  }
+
+  #enter(
+    { continuity_id, tenant_id, epoch }: Execution,
+    { kind, summary, evidence }: NewEntry,
+  ): ProvenanceEntry {
+    const { newIdLike, now, keyring } = this.#service;
+    const previous = this.#head ?? null;
+    const sha256 = (evidence as { sha256?: unknown }).sha256;
+    const facts = {
+      id: newIdLike(continuity_id),
+      continuity_id,
+      tenant_id,
+      epoch,
+      kind,
+      ...(summary === undefined ? {} : { redacted_summary: summary }),
+      payload_sha256: typeof sha256 === 'string' ? sha256 : canonicalSha256(evidence),
+      created_at: isoTime(now),
+    };
+    const entry = nextProvenanceEntry(previous, facts, keyring?.signing);
+    const seq = previous === null ? 0 : previous.seq + 1;
+    this.put(PROVENANCE.insert, `${continuity_id}:${seq}`, { ...entry, seq });
+    this.#head = { entry_sha256: entry.entry_sha256, seq };
+    return entry;
+  }
+
+  putHandoff(row: HandoffRow): void {
+    this.put(HANDOFF.set, row.id, { ...row, terms: handoffTerms(row) });
+  }
+
+  moveHandoff(
+    before: HandoffRow,
+    state: HandoffState,
+    changes: Partial<Pick<HandoffRow, 'capsule_id' | 'capsule_expires_at' | 'failure_code'>> = {},
+  ): HandoffRow {
+    if (!mayMoveHandoff(before.state, state)) {
+      throw conflict(`handoff ${before.id} is ${before.state} and cannot become ${state}`);
+    }
+    const version = before.version + 1;
+    const updated_at = isoTime(this.#service.now);
+    const after = { ...before, ...changes, state, version, updated_at };
+    this.putHandoff(after);
+    return after;
+  }
+
+  /** @param order for the instance, sent if the instance is in this database */
+  async commit(order?: Pick<Order, 'expect' | 'changes'>): Promise<void> {
+    const service = this.#service;
+    const { current_instance_id } = this.#before;
+    if (order !== undefined && (await service.rows.isHere(current_instance_id))) {
+      await service.order(this.#before, order, this);
+    } else await service.commit(this);
+  }
+
+  /** Commits and lifts the fence of the imported instance. */
+  async commitImported(): Promise<void> {
+    const expect = { states: ['paused'], fence: 'imported' } as const;
+    const own = { kind: 'own', epoch: this.execution.epoch } as const;
+    await this.#service.order(this.execution, { expect, changes: [own] }, this);
   }
 }

@@ -1,4 +1,4 @@
-/** Executions: their creation, and what callers report about them. */
+/** The creation of executions, and reports of callers about them. */
 
 import type { EffectReceipt, Execution } from '../../schema/continuity.js';
 import { conflict } from '../../src/base/errors.js';
@@ -6,8 +6,7 @@ import { owned, seenBy } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
 import { resolveEffect } from '../../src/core/effects.js';
 import { Turn } from '../runtime/turn.js';
-import type { ExecutionService } from './execution-service.js';
-import { ExecutionUnit } from './execution-unit.js';
+import { type ExecutionService, ExecutionUnit } from './execution-service.js';
 import { type Serve, unwrapped } from './operation.js';
 import { executionView } from './rows.js';
 import { EFFECT_RESOLUTION } from './tables.js';
@@ -18,10 +17,10 @@ export const createExecution: Serve<'continuity.create'> = async (
   { tenant, body: { instance_id, runtime_id } },
 ) => {
   const { rows } = service;
-  // Before the instance is ordered: it may be deleted or fenced.
+  // Before the order: the instance may be deleted or fenced.
   const execution = seenBy(tenant, await rows.one('execution', instance_id));
   if (execution?.owner_runtime_id === NO_RUNTIME) {
-    // Enrolled by the server itself: the caller's runtime becomes the owner.
+    // The server enrolled the instance: the caller's runtime becomes the owner.
     const unit = new ExecutionUnit(service, execution, { owner_runtime_id: runtime_id });
     await unit.commit();
     return unit.execution;
@@ -41,10 +40,9 @@ export const createExecution: Serve<'continuity.create'> = async (
   return shown === undefined ? created : executionView(shown);
 };
 
-/** The owner of an execution without a registered runtime: this server. */
+/** Owner without a registered runtime: this server. */
 const NO_RUNTIME = '00000000-0000-0000-0000-000000000000';
 
-/** The execution of an instance that is not enrolled. */
 export function implicitExecution(
   service: ExecutionService,
   { id, tenant_id }: { readonly id: string; readonly tenant_id: string },
@@ -61,7 +59,7 @@ export function implicitExecution(
   };
 }
 
-/** Callers may add entries up to this length, so that the chain can be verified as a whole. */
+/** Bounds the verification of the whole chain. */
 const CHAIN_LENGTH_MAX = 10_000;
 
 export const appendProvenance: Serve<'continuity.appendProvenance'> = async (
@@ -84,8 +82,8 @@ export const appendProvenance: Serve<'continuity.appendProvenance'> = async (
 const SUMMARY_LENGTH_MAX = 400;
 
 /**
- * Stores the outcome of an effect that a caller reports. Runs on the shard of the instance; the
- * execution may belong to another shard, so the version of its row decides between concurrent units.
+ * Stores a reported outcome of an effect. Runs on the shard of the instance; the execution may be
+ * on another one, so the version of its row decides between concurrent units.
  */
 export const settleEffect: Serve<'continuity.resolveEffect'> = async (
   service,
@@ -98,18 +96,14 @@ export const settleEffect: Serve<'continuity.resolveEffect'> = async (
   // An instance that is not enrolled has no chain.
   const unit = execution && new ExecutionUnit(service, execution);
   const summary = `effect of block ${receipt.block_id} was ${before.state}, is ${receipt.state}`;
-  await unit?.enter({
-    kind: 'effect_resolved',
-    summary: summary.slice(0, SUMMARY_LENGTH_MAX),
-    evidence: receipt,
-  });
+  const entry = { kind: 'effect_resolved', summary: summary.slice(0, SUMMARY_LENGTH_MAX) } as const;
+  await unit?.enter({ ...entry, evidence: receipt });
   const turn = unit ?? new Turn();
   turn.put(EFFECT_RESOLUTION.set, id, receipt);
   await service.commit(turn);
   return receipt;
 };
 
-/** Rejects with 404 when the tenant ('' is any) has none of that id. */
 export async function effectOf(
   { rows }: ExecutionService,
   tenant: string,

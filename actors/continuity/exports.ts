@@ -1,8 +1,8 @@
 /**
- * The export of a handoff. The unit that begins it fences the source instance, so that its rows do
- * not change any more. An export that fails is undone in the same line, or by the next request
- * (`handoffs.ts`). A device attaches a capsule that it sealed itself: one request imports it and moves
- * the handoff, in two repeatable steps.
+ * The export of a handoff. The first unit fences the source instance, so that its rows do not
+ * change any more; a failed export is undone in the same line, or by the next request
+ * (`handoffs.ts`). A device attaches a capsule that it sealed itself: the request imports it and
+ * moves the handoff.
  */
 
 import type { Capsule, ExportHandoff, HandoffExported } from '../../schema/handoff.js';
@@ -15,17 +15,8 @@ import { placeOf, sealInstance, transferKeyIn } from './capsules.js';
 import type { ImportExpectation } from './core/capsule.js';
 import { exportConflict, handoffStateAt, handoffTerms, handoffView } from './core/handoff.js';
 import { isLive } from './core/runtimes.js';
-import type { ExecutionService } from './execution-service.js';
-import { ExecutionUnit } from './execution-unit.js';
-import {
-  decisionOf,
-  type HandoffAndExecution,
-  handoffAndExecution,
-  reclaim,
-  requireExecution,
-  requireState,
-  settle,
-} from './handoffs.js';
+import { type ExecutionService, ExecutionUnit } from './execution-service.js';
+import { decisionOf, type HandoffAndExecution, handoffAndExecution, reclaim, requireExecution, requireState, settle } from './handoffs.js';
 import { importInstance, importOf, openFor } from './imports.js';
 import { keysOf, refuseFor, type Serve } from './operation.js';
 import { termsIn } from './placements.js';
@@ -49,7 +40,7 @@ export const exportHandoff: Serve<'handoffs.export'> = async (service, { tenant,
   }
 };
 
-/** Rejects with 409 when the facts have changed since the handoff was made; changes nothing. */
+/** Rejects with 409 when the facts have changed since the handoff was made. */
 async function checkExport(
   service: ExecutionService,
   requested: HandoffAndExecution,
@@ -89,7 +80,6 @@ async function checkEffects({ rows }: ExecutionService, execution: ExecutionRow)
   throw conflict(`effect ${effect.id} of block ${effect.block_id} is ${effect.state}: resolve it`);
 }
 
-/** Fences the instance, and saves a checkpoint of it if the request wants one. */
 async function quiesce(
   service: ExecutionService,
   { handoff, execution }: HandoffAndExecution,
@@ -131,16 +121,13 @@ async function seal(
   };
   const sealed = await sealInstance(service, unit, execution, terms, { transferKey });
   const moved = unit.moveHandoff(handoff, 'exported');
-  await unit.enter({
-    kind: 'capsule_exported',
-    summary: 'capsule exported',
-    evidence: sealed.capsule.manifest,
-  });
+  const entry = { kind: 'capsule_exported', summary: 'capsule exported' } as const;
+  await unit.enter({ ...entry, evidence: sealed.capsule.manifest });
   await unit.commit();
   return { handoff: handoffView(moved, service.now), ...sealed };
 }
 
-/** Fails the handoff and resumes the instance; if that fails too, the instance asks later. */
+/** Fails the handoff and resumes the instance; otherwise the instance asks later. */
 async function undo(service: ExecutionService, { execution }: HandoffAndExecution): Promise<void> {
   const { tenant_id, continuity_id } = execution;
   try {
@@ -169,10 +156,9 @@ export const attachCapsule: Serve<'handoffs.attach'> = async (service, { tenant,
   if (known !== undefined && known.instance_id !== instance) {
     throw conflict(`the capsule was imported as instance ${known.instance_id}`);
   }
-  const attached = (row: HandoffRow) => ({
-    handoff: handoffView(row, service.now),
-    destination_instance_id: instance,
-  });
+  const attached = (row: HandoffRow) => {
+    return { handoff: handoffView(row, service.now), destination_instance_id: instance };
+  };
   const isRepeated =
     handoff.capsule_id === manifest.capsule_id &&
     handoffStateAt(handoff, service.now) === 'exported';
@@ -180,8 +166,8 @@ export const attachCapsule: Serve<'handoffs.attach'> = async (service, { tenant,
   requireState(service, handoff, 'requested');
   const execution = await reclaim(service, found);
   requireExecution({ handoff, execution }, 'owned');
-  // A device stops for good when it seals its execution. A server takes the execution back when the
-  // capsule expires, so its handoff has to be made and accepted on that server.
+  // A device never resumes an execution that it sealed. A server takes it back when the capsule
+  // expires, so its handoff has to be made and accepted on that server.
   const source = await rows.runtime(execution.tenant_id, execution.owner_runtime_id);
   if (source?.kind === 'server' && !(await rows.isHere(execution.current_instance_id))) {
     throw conflict('the capsule of another server is imported, accepted there, and claimed');
@@ -210,7 +196,7 @@ async function expected(
   };
 }
 
-/** Makes both moves in one unit, which also fences the device's instance if that is here. */
+/** Both moves in one unit, which also fences the instance of the device if it is here. */
 async function markExported(
   service: ExecutionService,
   { handoff, execution }: HandoffAndExecution,

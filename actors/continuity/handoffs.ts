@@ -1,35 +1,25 @@
 /**
- * Handoffs: the creation, bound to a fresh preview, and the moves that need no capsule. Before each
- * request, an execution is reconciled with what time or a crash has changed: an expired capsule, an
- * interrupted export, an instance still fenced after its handoff has ended.
+ * Handoffs: their creation, bound to a fresh preview, and the moves without a capsule. Each request
+ * first reconciles the execution with an expired capsule, an interrupted export, or an instance
+ * that is still fenced after its handoff ended.
  */
 
 import type { Execution } from '../../schema/continuity.js';
 import { type HandoffState, holdsExecution } from '../../schema/continuity-words.js';
 import type { Handoff } from '../../schema/handoff.js';
 import { conflict } from '../../src/base/errors.js';
-import {
-  creationConflict,
-  EXPORT_FAILED,
-  handoffStateAt,
-  handoffView,
-  requestedHandoff,
-} from './core/handoff.js';
+import { creationConflict, EXPORT_FAILED, handoffStateAt, handoffView, requestedHandoff } from './core/handoff.js';
 import type { PlacementDecision } from './core/placement.js';
-import type { ExecutionService } from './execution-service.js';
-import { ExecutionUnit } from './execution-unit.js';
-import { type ExecutionRequest, refuseFor, type Serve } from './operation.js';
+import { type ExecutionService, ExecutionUnit } from './execution-service.js';
+import { type RequestTarget, refuseFor, type Serve } from './operation.js';
 import { previewOf, termsIn } from './placements.js';
 import type { ExecutionRow, HandoffRow } from './rows.js';
 
 export const createHandoff: Serve<'handoffs.create'> = async (service, { tenant, id, body }) => {
   const decision = await decisionOf(service, tenant, id);
   const terms = termsIn(body);
-  const execution = await service.rows.owned(
-    'execution',
-    decision.tenant_id,
-    decision.continuity_id,
-  );
+  const { tenant_id, continuity_id } = decision;
+  const execution = await service.rows.owned('execution', tenant_id, continuity_id);
   const destination = body.destination_runtime_id;
   const seen = await previewOf(service, execution, terms, destination);
   const request = { ...body, terms };
@@ -38,9 +28,9 @@ export const createHandoff: Serve<'handoffs.create'> = async (service, { tenant,
   const free = await reclaim(service, execution);
   const open = await openHandoff(service, free);
   if (open !== undefined) {
-    throw conflict(`execution ${free.continuity_id} is being handed over by handoff ${open.id}`);
+    throw conflict(`execution ${continuity_id} is being handed over by handoff ${open.id}`);
   }
-  const handoffId = service.newIdLike(free.continuity_id);
+  const handoffId = service.newIdLike(continuity_id);
   const row = requestedHandoff(handoffId, request, seen, decision, service.now);
   const unit = new ExecutionUnit(service, free);
   unit.putHandoff(row);
@@ -67,16 +57,14 @@ export const resumeHandoff = mover('accepted', 'resumed', async (unit, handoff) 
   await unit.commit({ expect, changes: [{ kind: 'resume' }] });
 });
 
-type Moves = 'handoffs.reject' | 'handoffs.revoke' | 'handoffs.resume';
-
-/** @param commit commits the unit, in which the move already is, with what else belongs to it */
+/** @param commit adds to the unit, which already moves the handoff, and commits it */
 function mover(
   from: Handoff['state'],
   to: Handoff['state'],
   commit: (unit: ExecutionUnit, handoff: HandoffRow) => Promise<unknown>,
   changes?: Pick<Execution, 'state'>,
 ) {
-  return async (service: ExecutionService, { tenant, id }: ExecutionRequest<Moves>) => {
+  return async (service: ExecutionService, { tenant, id }: RequestTarget) => {
     const { handoff, execution } = await handoffAndExecution(service, tenant, id);
     requireState(service, handoff, from);
     const unit = new ExecutionUnit(service, execution, changes);
@@ -86,14 +74,11 @@ function mover(
   };
 }
 
-// ---------------------------------------------------------------- rows
-
 export interface HandoffAndExecution {
   readonly handoff: HandoffRow;
   readonly execution: ExecutionRow;
 }
 
-/** Rejects with 404 when the tenant ('' is any) has none of that id. */
 export async function decisionOf(
   { rows }: ExecutionService,
   tenant: string,
@@ -102,7 +87,6 @@ export async function decisionOf(
   return JSON.parse((await rows.owned('decision', tenant, id)).record) as PlacementDecision;
 }
 
-/** @throws EngineError 409 unless the handoff is in that state now */
 export function requireState(
   service: ExecutionService,
   handoff: HandoffRow,
@@ -124,9 +108,7 @@ export function requireExecution(
   if (!isSame) throw conflict(`execution ${execution.continuity_id} was changed meanwhile`);
 }
 
-// ---------------------------------------------------------------- reconciliation
-
-/** Ends handoffs that are interrupted, expired or completed. @returns the execution after that */
+/** Ends interrupted, expired and completed handoffs. @returns the execution after that */
 export async function settle(
   service: ExecutionService,
   execution: ExecutionRow,
@@ -136,7 +118,7 @@ export async function settle(
   const open = handoffs.find(isOpen);
   if (open !== undefined) {
     const unit = new ExecutionUnit(service, execution, { state: 'owned' });
-    // An export runs in this line: one found here was interrupted.
+    // Exports run in this line: an open one was interrupted.
     if (open.state === 'quiescing') {
       unit.moveHandoff(open, 'failed', { failure_code: EXPORT_FAILED });
     } else if (handoffStateAt(open, now) === 'expired') unit.moveHandoff(open, 'expired');
@@ -166,7 +148,7 @@ export async function handoffAndExecution(
   return { handoff: await rows.owned('handoff', tenant, id), execution };
 }
 
-/** Settles, and takes back an execution that is in transfer without an open handoff. */
+/** Settles, and takes back an execution in transfer without an open handoff. */
 export async function reclaim(
   service: ExecutionService,
   before: ExecutionRow,
@@ -213,7 +195,7 @@ export async function answerFence(
   }
 }
 
-/** The execution continues as another instance: this one never runs again. */
+/** The execution continues as another instance; this one never runs again. */
 export const MOVED_FENCE = { kind: 'fence', fence: { reason: 'moved', until: null } } as const;
 
 export async function fenceMoved(
@@ -223,10 +205,7 @@ export async function fenceMoved(
   await service.order(source, { expect: { fence: 'transferring' }, changes: [MOVED_FENCE] });
 }
 
-/**
- * Commits that the source owns the execution again at the same epoch; its instance continues if it is
- * here.
- */
+/** The source owns the execution again at the same epoch; its instance, if here, continues. */
 async function takeBack(unit: ExecutionUnit): Promise<ExecutionRow> {
   const { epoch } = unit.execution;
   const expect = { fence: 'transferring', epoch } as const;

@@ -1,7 +1,7 @@
 /**
- * The import of a capsule. The instance is inserted paused, with all outputs and positions, so that no
- * finished step runs again. It stays fenced until the handoff is accepted here, or until a source with
- * its own database grants the ownership (`ownership.ts`).
+ * The import of a capsule. The instance is inserted paused, with all outputs and positions, and
+ * stays fenced until the handoff is accepted here, or until a source with its own database grants
+ * the ownership (`ownership.ts`).
  */
 
 import type { Block } from '../../schema/blocks.js';
@@ -23,15 +23,7 @@ import { INJECTION, INSTANCE } from '../instance/tables.js';
 import { putOwnership } from '../instance/version-switch.js';
 import { Turn } from '../runtime/turn.js';
 import { planOf, transferKeyIn, workOn } from './capsules.js';
-import {
-  type ImportExpectation,
-  manifestFault,
-  type OpenedCapsule,
-  PAYLOAD_BYTES_MAX,
-  type PayloadFrame,
-  sequenceFault,
-  trustOf,
-} from './core/capsule.js';
+import { type ImportExpectation, manifestFault, type OpenedCapsule, PAYLOAD_BYTES_MAX, type PayloadFrame, sequenceFault, trustOf } from './core/capsule.js';
 import { type ExecutionTree, readOwnBlocks, readTree } from './core/execution-tree.js';
 import { handoffStateAt, handoffTerms } from './core/handoff.js';
 import { type ImportFacts, signStatement } from './core/statements.js';
@@ -94,13 +86,11 @@ export async function openFor(
 
 type ImportBody = Pick<ImportCapsule, 'capsule' | 'payload_base64' | 'payload_key_base64'>;
 
-/** A little more than nonce and tag add to the largest payload. */
+/** More than the nonce and the tag add. */
 export const SEALED_BYTES_MAX = PAYLOAD_BYTES_MAX + 64;
 
 /**
- * The keys that may open a capsule, and its sealed bytes; undefined when they have to be read from
- * storage.
- *
+ * The keys that may open a capsule, and its sealed bytes; undefined: they are in storage.
  * @throws EngineError 400, 413
  */
 export function admitted(
@@ -111,7 +101,7 @@ export function admitted(
   const keys = transferKey === undefined ? opening : [transferKey];
   const { bytes } = capsule.manifest.payload_artifact;
   const text = payload_base64 ?? undefined;
-  // Checked before the text is decoded.
+  // Before the text is decoded.
   if (bytes > SEALED_BYTES_MAX || (text !== undefined && text.length > base64Length(bytes))) {
     throw tooLarge('the sealed payload is larger than it may be');
   }
@@ -120,7 +110,7 @@ export function admitted(
   return { keys, sealed };
 }
 
-/** The import of the capsule to this destination; there is at most one. */
+/** There is at most one. */
 export function importOf(
   { rows }: ExecutionService,
   { manifest: { tenant_id, capsule_id } }: Capsule,
@@ -157,7 +147,7 @@ export async function importInstance(
   return imported;
 }
 
-/** @throws EngineError 409 when the capsule does not fit the stored sequence, 413 when its context is too large */
+/** @throws EngineError 409 when the capsule does not fit the sequence, 413 for a large context */
 async function importUnit(
   service: ExecutionService,
   imported: ImportRow,
@@ -170,7 +160,7 @@ async function importUnit(
   const record = recordOf(service, imported, frame, tree);
   const { maxContextBytes } = service.settings;
   if (maxContextBytes > 0) {
-    // The limit of a creation with the same context.
+    // The same limit as for a creation.
     const { data, config } = record.snapshot;
     const context = { data, config, audit: record.context_audit };
     checkSize('the context of the capsule is', context, maxContextBytes);
@@ -197,7 +187,7 @@ async function importUnit(
     const columns = { id, instance_id: record.id, seq: at + 1, ...signal, status: 'kept' };
     turn.put(SIGNAL.insert, id, columns);
   }
-  // So that the instance can be migrated or handed over again.
+  // A migration or another handoff needs a checkpoint.
   const { checkpoint_data, created_at } = checkpoint;
   const id = service.newIdLike(record.id);
   turn.put(CHECKPOINT.insert, id, { id, instance_id: record.id, checkpoint_data, created_at });
@@ -224,7 +214,7 @@ function keptSignals({ pending_signals: signals }: PayloadFrame) {
 
 const UNKNOWN_LISTS = ['pending_waits', 'artifacts', 'stream_cursors'] as const;
 
-/** This engine exports none of these: the record of a step has what it waits for. */
+/** This engine exports none of these: records of steps contain their waits. */
 function refuseUnknown(frame: PayloadFrame): void {
   const list = UNKNOWN_LISTS.find((name) => frame[name].length > 0);
   if (list !== undefined) throw conflict(`the capsule carries ${list}, which cannot be taken over`);
@@ -257,7 +247,7 @@ function recordOf(
     service.now,
   );
   const audit = ownValue(context, 'audit');
-  // A parked instance waits for a caller: here, the one that resumes it.
+  // A parked instance waits for a caller: here, for the one that resumes it.
   const { p: _parked, ...execution } = tree.execution;
   return {
     ...base,
@@ -273,7 +263,7 @@ function recordOf(
       nextFireAt: null,
       timeoutMs: instance.timeout ?? null,
       runtime: runtimeOf(context, id),
-      // Paused from now on unless it was before. A failed instance continues by a retry.
+      // Paused from now on, unless it already was. A failed instance continues by a retry.
       execution: {
         z: service.now,
         ...execution,
@@ -288,7 +278,7 @@ function sectionOf(context: JsonObject, name: string): JsonObject {
   return isJsonObject(section) ? section : {};
 }
 
-/** The runtime section has the id of the instance, which changes here. */
+/** The section contains the id of the instance, which changes here. */
 function runtimeOf(context: JsonObject, id: string): JsonObject {
   const runtime = sectionOf(context, 'runtime');
   return ownValue(runtime, 'instance_id') === undefined ? runtime : { ...runtime, instance_id: id };

@@ -28,7 +28,7 @@ export const OPEN_CAPSULE: Job<OpenTask, Parsed<OpenedCapsule>> = {
 export const VERIFY_PROVENANCE: Job<StoredChain, string> = {
   name: 'verifyProvenance',
   load: async () => (await import('./core/provenance.js')).verifyChain,
-  // About 70 entries; each signature takes 0.1 ms.
+  // About 70 entries of 0.1 ms.
   isSmall: ({ text }) => text.length <= 48 * 1024,
   ms: LARGE_JOB_MS,
 };

@@ -1,6 +1,6 @@
 /**
- * Rollback of a migration, allowed until the target version has had an effect. The rollback capsule is
- * opened and verified, and the instance is restored from it.
+ * Rollback of a migration, allowed until the target version has had an effect: restores the
+ * instance from the rollback capsule.
  */
 
 import type { CarriedOutput } from '../../schema/capsule.js';
@@ -20,18 +20,10 @@ import { manifestFault, type OpenedCapsule, rollbackCapsuleOf, trustOf } from '.
 import { readTree } from './core/execution-tree.js';
 import type { ExecutionService } from './execution-service.js';
 import { OPEN_CAPSULE } from './jobs.js';
-import {
-  changeVersion,
-  moveMigration,
-  nextEpoch,
-  type OpenMigration,
-  openMigration,
-} from './migration-rows.js';
-import { presentPlace } from './migration-verdicts.js';
+import { changeVersion, moveMigration, nextEpoch, type OpenMigration, openMigration, presentPlace } from './migration-steps.js';
 import { keysOf, refuseFor, type Serve, unwrapped } from './operation.js';
 import type { ExecutionRow, OutputKeyRow } from './rows.js';
 
-/** Rejects with 404, or 409 when the migration cannot be undone. */
 export const rollBack: Serve<'migrations.rollback'> = async (service, { tenant, id }) => {
   const migration = await openMigration(service, { tenant, id }, 'applied');
   const { plan, rollback_expires_at } = migration.stored;
@@ -42,7 +34,7 @@ export const rollBack: Serve<'migrations.rollback'> = async (service, { tenant, 
   const place = await presentPlace(service, execution);
   checkTarget(migration, execution, place);
   const opened = await openedCapsule(service, migration, execution);
-  // Read after the place, which the order compares: a later effect changes the place.
+  // Read after the place, which the order compares: a later effect would change it.
   const { current_instance_id: instance, epoch } = execution;
   const effects = await service.rows.effects(execution.continuity_id);
   const sent = effects.find((effect) => effect.epoch === epoch && forbidsRollback(effect.state));
@@ -121,11 +113,9 @@ async function openedCapsule(
 }
 
 /**
- * Restores the rows beside the instance from the capsule: work of the target without an effect is
- * deleted, so that the source version does it again.
- *
- * @param sequenceId the version in the capsule
- * @returns the part of the rows that the instance holds in memory
+ * Restores the rows of the instance from the capsule: work of the target without an effect is
+ * deleted, so that the source version repeats it.
+ * @returns the part that the instance keeps in memory
  */
 async function putProgress(
   service: ExecutionService,
@@ -164,7 +154,7 @@ async function putProgress(
   return { ...putOutputs(service, turn, instance, present, opened.outputs), items, itemOutputs };
 }
 
-/** Replaces all rows of each block whose rows differ from those in the capsule. */
+/** Replaces the rows of each block that differ from the capsule. */
 function putOutputs(
   service: ExecutionService,
   turn: Turn,

@@ -1,16 +1,10 @@
 /**
  * Live migration of an execution to another version of its sequence. A plan stores its findings and
- * the facts they are based on; applying it checks the facts again. An instance is also migrated by one
- * request, without a plan: it need not be enrolled, and continues in its state. Both change the
- * instance, its execution and the record in one unit.
+ * the facts behind them; applying it checks the facts again. One request can also migrate an
+ * instance without a plan: it need not be enrolled, and continues in its state.
  */
 
-import type {
-  MigratedInstance,
-  MigrationPlan,
-  MigrationRecord,
-  PlanMigration,
-} from '../../schema/continuity.js';
+import type { MigratedInstance, MigrationPlan, MigrationRecord, PlanMigration } from '../../schema/continuity.js';
 import { conflict, invalid } from '../../src/base/errors.js';
 import { owned } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
@@ -20,42 +14,17 @@ import type { Turn } from '../runtime/turn.js';
 import { checkpointOf, contextOf, sealInstance } from './capsules.js';
 import { rollbackCapsuleOf } from './core/capsule.js';
 import { type MigrationSecrets, retentionSeconds, type StoredMigration } from './core/migration.js';
-import type { ExecutionService } from './execution-service.js';
-import { type ExecutionBefore, ExecutionUnit } from './execution-unit.js';
+import { type ExecutionService, type ExecutionBefore, ExecutionUnit } from './execution-service.js';
 import { implicitExecution } from './executions.js';
 import { reclaim } from './handoffs.js';
-import {
-  changeVersion,
-  insertMigration,
-  moveMigration,
-  nextEpoch,
-  type OpenMigration,
-  openMigration,
-  unchanged,
-} from './migration-rows.js';
-import {
-  captured,
-  checkVerdict,
-  judgeMigration,
-  livePlace,
-  presentPlace,
-  type Subject,
-  subjectOf,
-  targetOf,
-  type Verdict,
-  versionOf,
-} from './migration-verdicts.js';
+import { changeVersion, insertMigration, moveMigration, nextEpoch, type OpenMigration, openMigration, unchanged, captured, checkVerdict, judgeMigration, livePlace, presentPlace, type Subject, subjectOf, targetOf, type Verdict, versionOf } from './migration-steps.js';
 import { keysOf, type RequestTarget, type Serve } from './operation.js';
 import type { ExecutionRow } from './rows.js';
 
-// ---------------------------------------------------------------- plan
-
 export const planMigration: Serve<'migrations.plan'> = async (service, { tenant, body }) => {
   const { rows } = service;
-  const execution = await ownedExecution(
-    service,
-    await rows.owned('execution', tenant, body.continuity_id),
-  );
+  const found = await rows.owned('execution', tenant, body.continuity_id);
+  const execution = await ownedExecution(service, found);
   const place = await livePlace(service, execution);
   const saved =
     body.capture_checkpoint === true
@@ -73,7 +42,7 @@ export const planMigration: Serve<'migrations.plan'> = async (service, { tenant,
   insertMigration(service, unit, stored, secrets);
   if (saved !== undefined) await unit.commit();
   else {
-    // The instance must not have changed since the checkpoint was captured.
+    // The order fails if the instance has changed since the capture.
     unit.put(CHECKPOINT.insert, checkpoint.id, checkpoint);
     const order = { expect: unchanged(execution, place), changes: [] };
     await service.order(execution, order, unit);
@@ -139,23 +108,19 @@ function storedPlan(
   return { stored, secrets };
 }
 
-// ---------------------------------------------------------------- apply
-
 export const applyMigration: Serve<'migrations.apply'> = async (service, { tenant, id, body }) => {
   const migration = await openMigration(service, { tenant, id }, 'planned');
   const { plan, rollback_expires_at } = migration.stored;
   const isApproved = body.approved === true;
   checkVerdict(plan, isApproved);
-  const execution = await ownedExecution(
-    service,
-    await service.rows.owned('execution', plan.tenant_id, plan.continuity_id),
-  );
+  const found = await service.rows.owned('execution', plan.tenant_id, plan.continuity_id);
+  const execution = await ownedExecution(service, found);
   const subject = await plannedSubject(service, migration, execution);
   keysOf(service);
   if (service.now >= Date.parse(rollback_expires_at)) {
     throw conflict(`migration ${id} could not be rolled back any more: plan it anew`);
   }
-  // The findings may have changed with the effects, and with the version of the engine.
+  // Effects, or a new version of the engine, may have changed the findings.
   checkVerdict(await judgeMigration(service, subject), isApproved);
   const unit = nextEpoch(service, execution);
   const applied = await sealRollback(service, unit, subject, rollback_expires_at);
@@ -165,8 +130,8 @@ export const applyMigration: Serve<'migrations.apply'> = async (service, { tenan
 };
 
 /**
- * What the record of an applied migration has beside the plan. The instance before the migration is
- * sealed in a capsule that only a rollback opens; without keys there is no rollback.
+ * The fields of an applied record. A capsule that only a rollback opens seals the instance before
+ * the migration; without keys there is no rollback.
  */
 async function sealRollback(
   service: ExecutionService,
@@ -190,7 +155,6 @@ async function sealRollback(
   return { ...applied, manifest: capsule.manifest, rollback_capsule, rollback_expires_at };
 }
 
-/** Commits the unit, which also moves the instance to the target. */
 function toTarget(
   service: ExecutionService,
   unit: ExecutionUnit,
@@ -217,7 +181,7 @@ function toTarget(
   });
 }
 
-/** The facts the plan was made on. Rejects with 404 or 409 when they have changed. */
+/** The facts of the plan. Rejects with 404 or 409 when they have changed. */
 async function plannedSubject(
   service: ExecutionService,
   { stored, secrets }: OpenMigration,
@@ -238,8 +202,6 @@ async function plannedSubject(
   const checkpoint = { ...source_checkpoint, checkpoint_data: secrets.checkpoint_data };
   return subjectOf({ execution, place, source, target, checkpoint }, plan.transforms);
 }
-
-// ---------------------------------------------------------------- in one request
 
 /** The execution of an imported instance has another id. */
 export async function executionOfInstance(
@@ -293,8 +255,8 @@ export const migrateInstance: Serve<'migrations.migrate'> = async (service, requ
 const SAME_VERSION: Verdict = { disposition: 'automatic', codes: [], findings: [] };
 
 /**
- * Of an instance that is not enrolled, the execution that it would have. Rejects with 404, or with 409
- * when the execution is in transfer or continues elsewhere.
+ * The execution of an instance, or the one that it would have. Rejects with 404, or with 409 when
+ * the execution is in transfer or continues elsewhere.
  */
 async function presentExecution(
   service: ExecutionService,

@@ -1,4 +1,4 @@
-/** The parts of an operation on executions; `operations.ts` has the table. */
+/** The types of the operations on executions, and the errors that they share. */
 
 import type { BodyOf, ReplyOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import { conflict, type EngineError, unavailable } from '../../src/base/errors.js';
@@ -18,7 +18,7 @@ export type ContinuityOperation = Extract<
 export interface RequestTarget {
   /** From the header or the body; '' is any. */
   readonly tenant: string;
-  /** The id in the path, or the one in the body that routes the request. */
+  /** From the path, or the one in the body that routes the request. */
   readonly id: string;
 }
 
@@ -27,23 +27,19 @@ export interface ExecutionRequest<Id extends ContinuityOperation> extends Reques
 }
 
 export interface ExecutionOperation<Id extends ContinuityOperation> {
-  /** The id in the body that routes the request; absent: the one in the path does. */
+  /** The id in the body that routes the request; absent: the path does. */
   readonly ledBy?: (body: BodyOf<Id>) => string;
-  /**
-   * The execution that the id belongs to, in whose line the request is served; absent: the id is the
-   * execution's own. Rejects with 404 when there is none.
-   */
+  /** The execution in whose line the request is served; absent: the id is the execution's own. */
   readonly lineOf?: (service: ExecutionService, request: ExecutionRequest<Id>) => Promise<string>;
   readonly serve: Serve<Id>;
 }
 
-/** Resolves with the body of the response, or rejects with its EngineError. */
 export type Serve<Id extends ContinuityOperation> = (
   service: ExecutionService,
   request: ExecutionRequest<Id>,
 ) => Promise<ReplyOf<Id>>;
 
-/** One for each route; those that are routed by body say how. */
+/** Operations routed by body say how. */
 export type ExecutionOperations = {
   readonly [Id in ContinuityOperation]: ExecutionOperation<Id> &
     (Id extends RoutesOf<'by-body'>
@@ -59,7 +55,6 @@ export function keysOf({ keyring }: Pick<ExecutionService, 'keyring'>): Keyring 
   return keyring;
 }
 
-/** @throws EngineError made by `refused` of the message */
 export function unwrapped<T>(parsed: Parsed<T>, refused: (message: string) => EngineError): T {
   if (!parsed.ok) throw refused(parsed.message);
   return parsed.value;

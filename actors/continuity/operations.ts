@@ -1,4 +1,4 @@
-/** The operations on executions: routed to the shard of the execution and served in its line. */
+/** The operations on executions: routed to the shard of the execution, and served in its line. */
 
 import { type BodyOf, ROUTES } from '../../schema/routes.js';
 import { routeOf } from '../../src/base/ids.js';
@@ -9,27 +9,11 @@ import type { Messages, Room } from '../runtime/room.js';
 import { ExecutionService, type ExecutionServiceDeps } from './execution-service.js';
 import { appendProvenance, createExecution, effectOf, settleEffect } from './executions.js';
 import { attachCapsule, exportHandoff } from './exports.js';
-import {
-  answerFence,
-  createHandoff,
-  rejectHandoff,
-  resumeHandoff,
-  revokeHandoff,
-} from './handoffs.js';
+import { answerFence, createHandoff, rejectHandoff, resumeHandoff, revokeHandoff } from './handoffs.js';
 import { importCapsule } from './imports.js';
 import { rollBack } from './migration-rollback.js';
-import {
-  applyMigration,
-  executionOfInstance,
-  migrateInstance,
-  planMigration,
-} from './migrations.js';
-import type {
-  ContinuityOperation,
-  ExecutionOperation,
-  ExecutionOperations,
-  RequestTarget,
-} from './operation.js';
+import { applyMigration, executionOfInstance, migrateInstance, planMigration } from './migrations.js';
+import type { ContinuityOperation, ExecutionOperation, ExecutionOperations, RequestTarget } from './operation.js';
 import { acceptHandoff, claimExecution, executionIn } from './ownership.js';
 import { place, preview, registerRuntime } from './placements.js';
 
@@ -42,7 +26,7 @@ const OPERATIONS: ExecutionOperations = {
     serve: settleEffect,
   },
   'runtimes.register': {
-    // Any shard may serve it: the statement keeps the latest observation in whatever order two arrive.
+    // Any shard may serve it: the statement keeps the latest observation, whatever the order.
     lineOf: async (_, { body }) => body.capabilities.runtime_id,
     serve: registerRuntime,
   },
@@ -102,7 +86,6 @@ export class Continuity implements Room {
   }
 }
 
-/** Routed by the body where the row says how, otherwise by the id in the path. */
 export function continuityOperations(continuity: Continuity) {
   const rows = Object.entries(OPERATIONS as Record<string, ExecutionOperation<never>>);
   return Object.fromEntries(
@@ -117,7 +100,6 @@ export function continuityOperations(continuity: Continuity) {
   ) as { readonly [Id in ContinuityOperation]: Operation };
 }
 
-/** The execution of the row with that id. */
 function lineBy(name: 'decision' | 'handoff' | 'migration') {
   return async ({ rows }: ExecutionService, { tenant, id }: RequestTarget): Promise<string> =>
     (await rows.owned(name, tenant, id)).continuity_id;

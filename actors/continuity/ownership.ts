@@ -1,38 +1,24 @@
 /**
- * Changes of ownership. The acceptance of a handoff makes the destination the owner. A destination with
- * its own database proves by a signed receipt that it imported the capsule, and receives a signed
- * ownership grant, with which it claims the execution there. The claimed instance stays paused.
+ * Changes of ownership. The acceptance of a handoff makes the destination the owner. A destination
+ * with its own database proves by a signed receipt that it imported the capsule, and claims the
+ * execution with the signed grant that it receives. The claimed instance stays paused.
  */
 
 import { isUuid } from '../../schema/formats.js';
-import type {
-  AcceptHandoff,
-  ClaimExecution,
-  HandoffAccepted,
-  ImportReceipt,
-  OwnershipGrant,
-} from '../../schema/handoff.js';
+import type { AcceptHandoff, ClaimExecution, HandoffAccepted, ImportReceipt, OwnershipGrant } from '../../schema/handoff.js';
 import { conflict, EngineError, invalid, notFound } from '../../src/base/errors.js';
 import { isJsonObject, type JsonObject, ownValue } from '../../src/base/json.js';
 import { parseJson } from '../../src/base/json-guard.js';
 import { isoTime } from '../../src/base/time.js';
 import { handoffView } from './core/handoff.js';
 import { type GrantFacts, openStatement, signStatement, states } from './core/statements.js';
-import type { ExecutionService } from './execution-service.js';
-import { ExecutionUnit, shownExecution } from './execution-unit.js';
-import {
-  fenceMoved,
-  type HandoffAndExecution,
-  handoffAndExecution,
-  MOVED_FENCE,
-  requireExecution,
-  requireState,
-} from './handoffs.js';
+import { type ExecutionService, ExecutionUnit, shownExecution } from './execution-service.js';
+import { fenceMoved, type HandoffAndExecution, handoffAndExecution, MOVED_FENCE, requireExecution, requireState } from './handoffs.js';
 import { keysOf, type Serve } from './operation.js';
 import type { ImportRow } from './rows.js';
 
 interface Acceptance extends HandoffAndExecution {
-  /** The destination's, as named by the caller. */
+  /** The destination's instance, named by the caller. */
   readonly instance: string;
 }
 
@@ -66,8 +52,8 @@ export const acceptHandoff: Serve<'handoffs.accept'> = async (service, { tenant,
 };
 
 /**
- * The instance is on a server with its own database. Idempotent: if the grant were lost, no server
- * could run the execution.
+ * For an instance in another database. Idempotent: if the grant were lost, no server could run the
+ * execution.
  */
 async function acceptElsewhere(
   service: ExecutionService,
@@ -95,13 +81,12 @@ async function acceptElsewhere(
   return granted(reply);
 }
 
-/** @throws EngineError 409 unless the capsule is exported and the execution is in transfer */
 function requireTransfer(service: ExecutionService, acceptance: Acceptance): void {
   requireState(service, acceptance.handoff, 'exported');
   requireExecution(acceptance, 'transferring');
 }
 
-/** What every acceptance writes; the caller commits the unit. */
+/** The writes of every acceptance; the caller commits them. */
 async function accepted(
   service: ExecutionService,
   { handoff, execution: before, instance }: Acceptance,
@@ -123,9 +108,7 @@ async function accepted(
 const CLAIMED = { kind: 'runtime_claimed', summary: 'runtime claimed' } as const;
 
 /**
- * The receipt must be signed with the destination's registered key; with a trusted key only if it
- * registered none.
- *
+ * The registered key of the destination must sign the receipt; without one, a trusted key.
  * @throws EngineError 409 unless the receipt states this import
  */
 async function checkReceipt(
@@ -147,8 +130,8 @@ async function checkReceipt(
     destination_runtime_id,
     instance_id: instance,
   } as const;
-  const isSo = stated !== undefined && states(stated, facts);
-  if (!isSo) throw conflict('the import receipt does not prove that the capsule was imported');
+  const isProven = stated !== undefined && states(stated, facts);
+  if (!isProven) throw conflict('the import receipt does not prove that the capsule was imported');
 }
 
 function grantOf(
@@ -181,7 +164,7 @@ export function executionIn({ ownership_grant }: ClaimExecution): string {
   return id;
 }
 
-/** Idempotent for as long as the execution is here at that epoch. */
+/** Idempotent while the execution is here at that epoch. */
 export const claimExecution: Serve<'continuity.claim'> = async (service, { tenant, id, body }) => {
   const { rows } = service;
   const { trusted, signing } = keysOf(service);
@@ -220,7 +203,7 @@ export const claimExecution: Serve<'continuity.claim'> = async (service, { tenan
   return execution;
 };
 
-/** Whether the statement grants exactly what this server imported. */
+/** The grant must name exactly this import. */
 function isGranted(grant: JsonObject, imported: ImportRow, importer: string): boolean {
   const { tenant_id, capsule_id, continuity_id, destination_runtime_id, instance_id } = imported;
   const isStated = states(grant, {

@@ -1,6 +1,6 @@
 /**
- * Registrations of runtimes and the placement of executions. Placement and preview store the decision
- * that they return; a handoff is bound to it.
+ * Registrations of runtimes and the placement of executions. Placement and preview store their
+ * decision, to which a handoff is bound.
  */
 
 import type { Execution } from '../../schema/execution.js';
@@ -8,16 +8,8 @@ import { invalid, notFound } from '../../src/base/errors.js';
 import { isoTime } from '../../src/base/time.js';
 import { familyFindings } from '../instance/core/family.js';
 import { Turn } from '../runtime/turn.js';
-import {
-  type HandoffPreview,
-  liveCandidates,
-  type PlacementDecision,
-  placeExecution,
-  placementDecision,
-  previewHandoff,
-} from './core/placement.js';
-import { type PlacementTerms, placementTerms, type SentTerms } from './core/requirements.js';
-import { capabilitiesOf } from './core/runtimes.js';
+import { type HandoffPreview, liveCandidates, type PlacementDecision, placeExecution, placementDecision, previewHandoff } from './core/placement.js';
+import { type PlacementTerms, placementTerms, type SentTerms, capabilitiesOf } from './core/runtimes.js';
 import type { ExecutionService } from './execution-service.js';
 import { type Serve, unwrapped } from './operation.js';
 import type { ExecutionRow } from './rows.js';
@@ -37,8 +29,8 @@ export const registerRuntime: Serve<'runtimes.register'> = async (service, { ten
 export const place: Serve<'continuity.place'> = async (service, { tenant, id, body }) => {
   const terms = termsIn(body);
   const execution = await service.rows.owned('execution', tenant, id);
-  const runtimes = await service.rows.runtimes(execution.tenant_id, service.now);
   const { now } = service;
+  const runtimes = await service.rows.runtimes(execution.tenant_id, now);
   const { owner_runtime_id: owner } = execution;
   const placement = placeExecution(liveCandidates(runtimes, now), terms, owner, now);
   const decision = placementDecision(newDecision(service, execution), execution, terms, placement);
@@ -55,12 +47,10 @@ export const preview: Serve<'continuity.preview'> = async (service, { tenant, id
   return seen;
 };
 
-/** @throws EngineError 400 */
 export function termsIn(body: SentTerms): PlacementTerms {
   return unwrapped(placementTerms(body), invalid);
 }
 
-/** Undefined when the destination is not registered or no longer live. */
 export async function previewOf(
   service: ExecutionService,
   execution: ExecutionRow,
@@ -70,11 +60,11 @@ export async function previewOf(
   const { rows, now } = service;
   const { tenant_id, current_instance_id: instance } = execution;
   const live = await rows.runtimes(tenant_id, now);
-  // The destination is a candidate even when it was observed too long ago.
+  // The destination is a candidate even after its registration has become too old.
   const isLive = live.some(({ runtime_id }) => runtime_id === destination);
   const late = isLive ? undefined : await rows.runtime(tenant_id, destination);
   const effects = await rows.unresolvedEffects(execution);
-  // Parents and children keep the instance here. The export checks the instance itself.
+  // Parents and children keep an instance here. The export checks the instance itself.
   const row = await rows.one('kin', instance);
   const family = row && {
     instance,
@@ -100,7 +90,6 @@ function newDecision(service: ExecutionService, { continuity_id }: ExecutionRow)
 function store(service: ExecutionService, decision: PlacementDecision): Promise<void> {
   const { id, continuity_id, tenant_id, created_at } = decision;
   const turn = new Turn();
-  const row = { id, continuity_id, tenant_id, record: decision, created_at };
-  turn.put(PLACEMENT.insert, id, row);
+  turn.put(PLACEMENT.insert, id, { id, continuity_id, tenant_id, record: decision, created_at });
   return service.commit(turn);
 }

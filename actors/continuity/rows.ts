@@ -1,6 +1,6 @@
 /**
- * The reads of the execution service: the rows of one execution, by key. Every statement is prepared
- * and uses an index. JSON is returned as text.
+ * The reads of the execution service: the rows of one execution, by key. Every statement is
+ * prepared and uses an index. JSON is returned as text.
  */
 
 import type pg from 'pg';
@@ -52,10 +52,10 @@ import {
 /** Maximum age of the observation of a live runtime. */
 export const LIVE_MS = 5 * 60_000;
 const QUERY_TIMEOUT_MS = 30_000;
-/** One more than a capsule can carry, to detect an excess. */
+/** Detects more than a capsule can carry. */
 const CARRIED_MAX = PAYLOAD_LIST_MAX + 1;
 
-/** The columns of an instance that a capsule carries or a migration checks. */
+/** Carried by a capsule, or checked by a migration. */
 const PLACE = [
   'tenant_id',
   'sequence_id',
@@ -76,7 +76,7 @@ const PLACE = [
 export type PlaceRow = Selected<typeof INSTANCES, (typeof PLACE)[number]> &
   StoredRow<typeof SEQUENCES, 'version' | 'definition'> & { readonly injected: string | null };
 
-/** The text of a statement that returns such rows. */
+/** Types the rows of a statement. */
 type Sql<Row> = string & { readonly row?: Row };
 const sql = <Row>(text: string): Sql<Row> => text;
 
@@ -104,7 +104,7 @@ const BY_ID = 'where id = $1::uuid';
 const OF_EXECUTION = 'where continuity_id = $1::uuid';
 const OF_INSTANCE = 'where instance_id = $1::uuid';
 const IMPORT = columnsBut(CAPSULE_IMPORTS, 'created_at');
-/** Without ids, and without the receipts of what was done here. */
+/** Without ids and receipts. */
 const OUTPUT = columnsBut(BLOCK_OUTPUTS, 'id', 'instance_id', 'effect');
 
 export const CONTINUITY_SQL = {
@@ -209,7 +209,7 @@ export type OutputKeyRow = RowOf<'outputKeys'>;
 export type ProvenanceRow = RowOf<'provenanceHead'>;
 export type VersionRow = RowOf<'version'>;
 
-/** Names in 404 messages. */
+/** In 404 messages. */
 const OWNED = {
   execution: 'execution',
   handoff: 'handoff',
@@ -248,12 +248,10 @@ export class ContinuityRows {
     return owned(row, tenant, `${OWNED[name]} ${id}`);
   }
 
-  /** Whether the instance is in this database. */
   async isHere(instance: string): Promise<boolean> {
     return (await this.one('instance', instance)) !== undefined;
   }
 
-  /** Live, the latest observed first. */
   async runtimes(tenant: string, now: UnixMs): Promise<RuntimeCapabilities[]> {
     const rows = await this.all('runtimes', tenant, isoTime(now - LIVE_MS), isoTime(now));
     return rows.map(capabilitiesIn);
@@ -271,13 +269,13 @@ export class ContinuityRows {
     return row && Buffer.from(row.content, 'base64');
   }
 
-  /** Effects in doubt of all instances of the execution, in a fixed order. */
+  /** Of all instances of the execution, in a fixed order. */
   async unresolvedEffects({ continuity_id }: ExecutionRow): Promise<EffectReceipt[]> {
     const doubtful = await this.#effects(doubtfulEffects(continuity_id));
     return doubtful.filter(({ state }) => isEffectInDoubt(state));
   }
 
-  /** Effects of all instances of the execution that are here, oldest first. */
+  /** Of all instances of the execution that are here, oldest first. */
   effects(execution: string): Promise<EffectReceipt[]> {
     return this.#effects(effectsOfExecution(execution));
   }
@@ -295,7 +293,7 @@ function capabilitiesIn({ capabilities }: RowOf<'runtime'>): RuntimeCapabilities
   return JSON.parse(capabilities) as RuntimeCapabilities;
 }
 
-/** The columns of the instance are null when the instance is not here. */
+/** The instance is null when it is not here. */
 export interface ShownExecutionRow
   extends Omit<StoredRow<typeof CONTINUITY_EXECUTIONS>, 'state' | 'ended'> {
   readonly state: Execution['state'];
@@ -304,7 +302,7 @@ export interface ShownExecutionRow
   readonly instance_updated_at: string | null;
 }
 
-/** An execution ends with its instance. Its end is stored only when the instance is deleted. */
+/** An execution ends with its instance. Its end is stored when the instance is deleted. */
 export function executionView(row: ShownExecutionRow): Execution {
   const { version: _, ended, instance_state, instance_updated_at, ...execution } = row;
   // In transfer, the instance is fenced and cannot have ended.

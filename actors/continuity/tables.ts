@@ -35,7 +35,7 @@ const { tenant_id: _tenant, ended: _ended, ...UPDATED } = CONTINUITY_EXECUTIONS.
 
 export const EXECUTION = mutations('execution', {
   insert: insert(CONTINUITY_EXECUTIONS, { without: ['ended'], defaults: { version: 0 } }),
-  // Fails with 22P02, and with it the whole unit, when the row has another version than `version`.
+  // Fails the whole unit, with 22P02, when the row has another version.
   update: special(
     CONTINUITY_EXECUTIONS,
     'barrier',

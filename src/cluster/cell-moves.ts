@@ -1,7 +1,7 @@
 /**
- * What the engine of a cell does about tenants that leave it or arrive in it (docs/operate/moving-tenants.md): it
- * follows the rows of `tenant_moves`, suspends and admits tenants as they say, and acknowledges that under the locks of
- * all lanes, which no earlier owner of the cell can do. Tenants without a row are served.
+ * Follows the rows of `tenant_moves` in the engine of a cell (docs/operate/moving-tenants.md): suspends and admits
+ * tenants as the rows say. Acknowledges under the locks of all lanes, which no earlier owner of the cell can hold.
+ * Tenants without a row are served.
  */
 
 import type pg from 'pg';
@@ -12,7 +12,7 @@ import type { UnixMs } from '../base/time.js';
 import type { CellMove } from './move-plan.js';
 import type { CellPlacement } from './placement.js';
 
-export interface MoveRowHere {
+interface MoveRow {
   readonly tenant_id: string;
   readonly move_id: string;
   readonly state: CellMove['state'];
@@ -28,9 +28,9 @@ export interface MovingParts {
     suspend(tenant: string): Promise<void>;
     admit(tenant: string, stampsFrom: UnixMs): Promise<void>;
   };
-  /** Reloads what is cached of the tenant, before it is admitted. */
+  /** Reloads the cached rows of the tenant; called before it is admitted. */
   readonly learn: (tenant: string, stampsFrom: UnixMs) => Promise<void>;
-  /** Called once a tenant is admitted: background jobs look for its work. */
+  /** Called when a tenant is admitted, so that background jobs find its work. */
   readonly wake: () => void;
 }
 
@@ -43,20 +43,20 @@ export interface CellMovesDeps extends MovingParts {
     | undefined;
 }
 
-/** How soon a new row is seen: part of the time for which a moved tenant is suspended. */
+/** Adds to the time for which a moved tenant is suspended. */
 const EVERY_MS = 250;
-/** Without a cluster the rows are left from an earlier one. */
+/** Without a cluster, rows can only remain from an earlier one. */
 const ALONE_EVERY_MS = 5_000;
 
-/** This many failures in a row are logged, once. */
+/** Failures in a row before one warning; fewer may be an unavailable database, which is logged elsewhere. */
 const FAILURES_LOGGED = 20;
 
 const READ =
   'select tenant_id, move_id, state, other_cell, held_epoch, stamps_from from tenant_moves order by tenant_id';
 
 /**
- * The locks wait for every flush under way and are only granted at this epoch: a flush of an engine that lost the cell
- * fails as a whole, and so does a statement with this fence.
+ * The locks wait for every flush under way and are granted at this epoch only: an engine that lost the cell changes
+ * nothing.
  */
 const FENCE = `with fence as (
   select lane from lanes where epoch = $1::bigint order by lane for no key update)`;
@@ -72,8 +72,8 @@ delete from tenant_moves where tenant_id = $2 and move_id = $3::uuid and state =
 
 export class CellMoves {
   readonly #deps: CellMovesDeps;
-  /** Suspended tenants with the state that was last carried out. */
-  readonly #suspended = new Map<string, MoveRowHere['state']>();
+  /** Suspended tenants, each with the state that was carried out last. */
+  readonly #suspended = new Map<string, MoveRow['state']>();
   readonly #job: BackgroundJob;
   #epoch = 0;
   #failures = 0;
@@ -87,7 +87,6 @@ export class CellMoves {
         this.#failures = 0;
       } catch (error) {
         this.#failures += 1;
-        // Fewer may be an unavailable database, which is logged elsewhere.
         if (this.#failures === FAILURES_LOGGED) {
           log.warn({ err: error }, 'moves of tenants cannot be followed; trying again');
         } else log.debug({ err: error }, 'moves of tenants were not read');
@@ -97,7 +96,7 @@ export class CellMoves {
     this.#job = new BackgroundJob({ clock, log, name: 'moves of tenants', everyMs, run });
   }
 
-  /** Suspends tenants before the shards load anything. @param epoch of this engine */
+  /** Suspends the moving tenants before the shards load anything. */
   async begin(epoch: number): Promise<void> {
     this.#epoch = epoch;
     const { placement, shards } = this.#deps;
@@ -105,7 +104,7 @@ export class CellMoves {
     for (const { tenant_id: tenant, state } of rows) {
       if (state === 'admitted') continue;
       this.#suspended.set(tenant, state);
-      // The current cell of a tenant that left is in the directory: it may have been moved on.
+      // The directory has the current cell of a tenant that left: it may have been moved again.
       if (state !== 'left') placement?.suspend(tenant, state === 'arriving');
     }
     shards.beginSuspended([...this.#suspended.keys()]);
@@ -119,19 +118,18 @@ export class CellMoves {
     this.#job.stop();
   }
 
-  /** Carries out the rows. */
   async look(): Promise<void> {
     const rows = await this.#read();
-    const named = new Set<string>();
+    const listed = new Set<string>();
     for (const row of rows) {
-      named.add(row.tenant_id);
+      listed.add(row.tenant_id);
       await this.#follow(row);
     }
     for (const tenant of [...this.#suspended.keys()])
-      if (!named.has(tenant)) await this.#admit(tenant, 0);
+      if (!listed.has(tenant)) await this.#admit(tenant, 0);
   }
 
-  async #follow(row: MoveRowHere): Promise<void> {
+  async #follow(row: MoveRow): Promise<void> {
     const { tenant_id: tenant, move_id: moveId, state, other_cell: otherCell } = row;
     const { pool, placement, shards, log } = this.#deps;
     const before = this.#suspended.get(tenant);
@@ -141,12 +139,12 @@ export class CellMoves {
       return;
     }
     const isMoving = state !== 'left';
-    // A tenant that left is suspended until the shards have let go of it.
+    // A tenant that left stays suspended until the shards have released it.
     if (before === undefined || (before !== state && isMoving)) {
       placement?.suspend(tenant, state === 'arriving');
     }
     if (before === undefined) await shards.suspend(tenant);
-    // With the next look: shards first answer polls with the tasks that these have claimed.
+    // One pass later, so that the shards first answer polls with the tasks that they have claimed.
     if (before === state && isMoving) placement?.endPolls(tenant);
     if (before !== state) {
       this.#suspended.set(tenant, state);
@@ -168,7 +166,7 @@ export class CellMoves {
     log.info({ tenantId: tenant }, 'the tenant is served here');
   }
 
-  async #read(): Promise<readonly MoveRowHere[]> {
-    return (await this.#deps.pool.query<MoveRowHere>(READ)).rows;
+  async #read(): Promise<readonly MoveRow[]> {
+    return (await this.#deps.pool.query<MoveRow>(READ)).rows;
   }
 }

@@ -1,35 +1,31 @@
 /**
- * Collects questions about tenants: one batch is asked at a time, and questions that arrive meanwhile form the next
- * batch. Equal questions share an answer. The number that waits is bounded.
+ * Batches lookups of tenants: while one batch is asked, later questions form the next one. Equal questions share an
+ * answer, and the number of waiting questions is bounded.
  */
 
-export interface QuestionOptions<Answer> {
+interface QuestionOptions<Answer> {
   /** Asks one batch; a tenant without an answer gets undefined. */
   readonly ask: (tenants: readonly string[]) => Promise<ReadonlyMap<string, Answer>>;
-  /** Of one batch. */
   readonly togetherMax: number;
   readonly waitingMax: number;
-  /** Thrown when too many wait. */
   readonly tooMany: () => Error;
-}
-
-interface Asked<Answer> {
-  readonly resolve: (answer: Answer | undefined) => void;
-  readonly reject: (error: unknown) => void;
 }
 
 export class CollectedQuestions<Answer> {
   readonly #options: QuestionOptions<Answer>;
   readonly #answers = new Map<string, Promise<Answer | undefined>>();
-  /** In the order of arrival, without the batch that is being asked. */
-  readonly #waiting = new Map<string, Asked<Answer>>();
+  /** In order of arrival, without the batch that is being asked. */
+  readonly #waiting = new Map<
+    string,
+    { resolve(answer: Answer | undefined): void; reject(error: unknown): void }
+  >();
   #isAsking = false;
 
   constructor(options: QuestionOptions<Answer>) {
     this.#options = options;
   }
 
-  /** Rejects with what the batch rejected with. @throws the error of `tooMany` */
+  /** Rejects with the error of the batch. @throws the error of `tooMany` */
   about(tenant: string): Promise<Answer | undefined> {
     const pending = this.#answers.get(tenant);
     if (pending !== undefined) return pending;
@@ -43,7 +39,6 @@ export class CollectedQuestions<Answer> {
     return answer;
   }
 
-  /** Asks one batch after the other, until none waits. */
   async #ask(): Promise<void> {
     const { ask, togetherMax } = this.#options;
     this.#isAsking = true;

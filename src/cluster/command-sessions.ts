@@ -1,21 +1,19 @@
-/** Sessions of a command that moves a tenant: they hold locks that engines wait for, and delete the copied rows. */
+/** Sessions of a command that moves a tenant. */
 
 import type pg from 'pg';
 import { withSettings } from '../db/database-url.js';
 import { type ConnectionOptions, createClient } from '../db/pool.js';
 
-/** The server ends the session within half a minute when the machine of the command is lost. */
+/**
+ * If the machine of the command is lost, the server releases the locks, for which engines wait, within 30 seconds.
+ */
 const SETTINGS =
   '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=25000';
 
-/**
- * A deletion in one cell must not overtake the replicas of the other, whatever the role has set. Any setting but `off`
- * waits for the disk.
- */
+/** A deletion in one cell must not become durable before the copy in the other, whatever the role has set. */
 const DURABLE = `select set_config('synchronous_commit', coalesce(
   nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)`;
 
-/** A query of a lost session rejects. */
 export async function connectCommand(
   options: Omit<ConnectionOptions, 'applicationName'>,
 ): Promise<pg.Client> {

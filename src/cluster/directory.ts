@@ -1,6 +1,6 @@
 /**
- * The directory of a cluster (docs/operate/cells.md): its cells, the tenants settled in each, the moves of tenants and
- * the latest report of each engine. Owns the statements on the schema `cluster` that engines and commands share. Each
+ * The directory of a cluster (docs/operate/cells.md): its cells, the tenants settled in each, their moves, and the
+ * latest report of each engine. Owns the statements on the schema `cluster` that engines and commands share. Every
  * change of cells or placements raises the revision in its own transaction and notifies the listeners.
  */
 
@@ -18,9 +18,9 @@ export type CellState = Cell['state'];
 export interface CellRow extends Omit<Cell, 'addresses' | 'engines' | keyof CellCounts> {
   /** The addresses of its engines for proxies, as host:port. */
   readonly engines: readonly string[];
-  /** When its first engine joined. Null: none has yet. */
+  /** Of its first engine. */
   readonly joined_at: string | null;
-  /** When all tenants with rows in the cell had been settled. Null: the cell is yet to be searched for them. */
+  /** When all tenants with rows in the cell had been settled; null until the search for them has finished. */
   readonly found_at: string | null;
 }
 
@@ -28,7 +28,6 @@ export interface CellRow extends Omit<Cell, 'addresses' | 'engines' | keyof Cell
 export const PLACED_BY = ['hand', 'hash', 'move', 'found'] as const;
 export type PlacedBy = (typeof PLACED_BY)[number];
 
-/** The cell in which a tenant is settled. */
 export interface Settled {
   readonly tenant_id: string;
   readonly cell: string;
@@ -37,7 +36,6 @@ export interface Settled {
 export interface PlacementRow extends Settled {
   readonly placed_by: PlacedBy;
   readonly placed_at: string;
-  /** Of the change that wrote the row. */
   readonly revision: number;
 }
 
@@ -46,12 +44,12 @@ export type MoveRow = Readonly<TenantMove>;
 /** Sent by each engine every few seconds. */
 export interface EngineReport
   extends Readonly<Pick<CellEngine, 'address' | 'role' | 'version' | 'lag_ms'>> {
-  /** Of one process. */
+  /** Identifies the process. */
   readonly id: string;
   readonly cell: string;
   /** The latest migration of the cell's tables. */
   readonly migration: number;
-  /** Of the encryption keys with which it can open sealed data. */
+  /** The encryption keys with which it can open sealed data. */
   readonly key_ids: readonly string[];
 }
 
@@ -68,10 +66,9 @@ export class DirectoryError extends ConfigError {
   override readonly name = 'DirectoryError';
 }
 
-/** Of the tables in `schema.sql`. */
 const SCHEMA_VERSION = 2;
 
-/** Its payload is the revision. */
+/** Its notifications carry the revision. */
 const CHANNEL = 'engine_cluster';
 
 /** Short: a request may wait for the statement. */
@@ -79,15 +76,15 @@ const STATEMENT_TIMEOUT_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 3_000;
 const CONNECTIONS_MAX = 2;
 
-/** An engine without a report for this long, which is three reports, counts as stopped. */
+/** Three missed reports: the engine counts as stopped. */
 export const ENGINE_SILENT_MS = 15_000;
 
-/** Rows of engines without a report for this long are deleted. */
+/** The row of an engine without a report for this long is deleted. */
 const ENGINE_FORGOTTEN_MS = 86_400_000;
 
 /**
- * Begins each statement that changes cells or placements. It locks the row of the revision until the commit, so that
- * changes are serial, and a reader of a revision sees all changes up to it.
+ * Begins each statement that changes cells or placements. It locks the revision until the commit, so that changes are
+ * serial and a reader of a revision sees all changes up to it.
  */
 export const RAISED = `raised as (
   update cluster.revision set number = number + 1
@@ -103,11 +100,11 @@ const connection = (url: string, applicationName: string): ConnectionOptions => 
 
 const SHARDS = 'citus.enable_schema_based_sharding';
 
-/** Creates the tables of the directory that are missing. */
+/** Creates the missing tables of the directory. */
 export async function makeDirectory(url: string): Promise<void> {
   const text = readFileSync(packageFile('src/cluster/schema.sql'), 'utf8');
   const statements = [
-    // Two commands at the same time could both begin to create the schema.
+    // Serialises commands that create the schema.
     `select pg_advisory_xact_lock(hashtext('${CHANNEL}'))`,
     // Citus would distribute the schema, but notifications stay on the node (docs/operate/citus.md).
     `select set_config('${SHARDS}', 'off', true) where current_setting('${SHARDS}', true) is not null`,
@@ -168,13 +165,7 @@ export class Directory {
     }
   }
 
-  // ---------------------------------------------------------------- the directory itself
-
-  /**
-   * Upgrades a directory of an earlier program if the role may.
-   *
-   * @throws DirectoryError when the directory is missing or has another version
-   */
+  /** Upgrades an older directory if the role may. @throws DirectoryError when it is missing or has another version */
   async check(): Promise<void> {
     const [found] = await this.#rows<{ exists: boolean }>(
       "select to_regclass('cluster.revision') is not null as exists",
@@ -184,7 +175,7 @@ export class Directory {
     }
     let version = await this.#number('schema_version');
     if (version < SCHEMA_VERSION) {
-      // Without the right to, the version stays, and the message below says what to do.
+      // Without the right to upgrade it, the error below says what to do.
       await makeDirectory(this.#url).catch(() => undefined);
       version = await this.#number('schema_version');
     }
@@ -208,11 +199,8 @@ export class Directory {
   }
 
   /**
-   * Listens for changes. Notifications are lost while the connection is broken, so a listener polls the revision, too.
-   *
-   * @param onRaised with the new revision
-   * @param onBroken no more notifications will arrive
-   * @returns a function that stops listening
+   * Listens until the returned function is called. A broken connection loses notifications and calls `onBroken`: poll
+   * the revision, too.
    */
   async listen(onRaised: (revision: number) => void, onBroken: () => void): Promise<() => void> {
     const client = createClient({ ...connection(this.#url, `${this.#name} listens`) });
@@ -232,9 +220,6 @@ export class Directory {
     };
   }
 
-  // ---------------------------------------------------------------- cells
-
-  /** By name. */
   cells(): Promise<CellRow[]> {
     return this.#rows<CellRow>(`select ${CELL_COLUMNS} from cluster.cells order by name`);
   }
@@ -255,7 +240,7 @@ export class Directory {
     return rows[0];
   }
 
-  /** @param changed absent members stay. @returns undefined when there is no such cell */
+  /** Absent members stay. @returns undefined when there is no such cell */
   async changeCell(
     name: string,
     changed: Partial<Pick<CellRow, 'database_url' | 'engines' | 'state'>>,
@@ -273,12 +258,12 @@ export class Directory {
     await this.#rows(`with ${RAISED} update cluster.cells ${MARKS[mark]}`, [name]);
   }
 
-  /** Removes a cell that nothing refers to. @returns why it was not removed; undefined: it was */
+  /** Removes a cell that nothing refers to, or returns why it was kept. */
   removeCell(
     name: string,
   ): Promise<'missing' | 'has tenants' | 'has engines' | 'is moved' | undefined> {
     return this.transaction(async (client) => {
-      // The lock of every change: meanwhile no tenant is placed in the cell.
+      // Takes the lock of all changes: no tenant is placed in the cell meanwhile.
       await client.query(`with ${RAISED} select from raised`);
       const { rows } = await client.query<
         Record<'cell' | 'tenants' | 'engines' | 'moves', boolean>
@@ -302,7 +287,6 @@ export class Directory {
     });
   }
 
-  /** By cell. */
   async counts(): Promise<ReadonlyMap<string, CellCounts>> {
     const rows = await this.#rows<CellCounts & { readonly name: string }>(
       `select name,
@@ -313,8 +297,6 @@ export class Directory {
     );
     return new Map(rows.map(({ name, ...counts }) => [name, counts]));
   }
-
-  // ---------------------------------------------------------------- placements
 
   placementsOf(tenants: readonly string[]): Promise<PlacementRow[]> {
     return this.#rows<PlacementRow>(
@@ -327,7 +309,7 @@ export class Directory {
     return (await this.placementsOf([tenant]))[0];
   }
 
-  /** By name of the tenant, after `after`. @param cell absent: of all cells */
+  /** One page by tenant; of all cells without `cell`. */
   placements(query: {
     readonly after: string;
     readonly limit: number;
@@ -340,7 +322,7 @@ export class Directory {
     );
   }
 
-  /** Later placements as they are now. @param after an empty tenant precedes all of its revision */
+  /** Placements changed after this position; an empty tenant precedes all others of its revision. */
   placedSince(
     after: Pick<PlacementRow, 'revision' | 'tenant_id'>,
     limit: number,
@@ -353,11 +335,9 @@ export class Directory {
   }
 
   /**
-   * Settles the tenants that are settled nowhere, and returns the cell of each: two cells that settle a tenant at the
-   * same time get the same answer. Tenants are settled by hash only while the cell is open and every cell with
-   * engines has been searched for the tenants that it has.
-   *
-   * @returns by tenant; a missing one is not settled, because the cell is closed to it or does not exist
+   * Settles the tenants that have no cell, and returns the cell of each; concurrent callers get the same answer. By
+   * hash only while the cell is open and every joined cell has been searched for its tenants: the others are missing
+   * in the answer.
    */
   async settle(
     tenants: readonly string[],
@@ -365,20 +345,18 @@ export class Directory {
     by: PlacedBy,
   ): Promise<ReadonlyMap<string, string>> {
     const placed = await this.transaction(async (client) => {
-      // Apart, so that the next statement sees what was committed before this one had the lock.
+      // Separate, so that the next statement sees all commits before this lock.
       await client.query(`with ${RAISED} select from raised`);
       return (await client.query<Settled>(SETTLE, [tenants, cell, by])).rows;
     });
     const found = new Map(placed.map((row) => [row.tenant_id, row.cell]));
     const others = tenants.filter((tenant) => !found.has(tenant));
-    const settledBefore = others.length === 0 ? [] : await this.placementsOf(others);
-    for (const row of settledBefore) found.set(row.tenant_id, row.cell);
+    const earlier = others.length === 0 ? [] : await this.placementsOf(others);
+    for (const row of earlier) found.set(row.tenant_id, row.cell);
     return found;
   }
 
-  // ---------------------------------------------------------------- moves
-
-  /** Newest first. @param query.before the id of the last one of the page before */
+  /** Newest first, after the move `before`. */
   moves(query: {
     readonly limit: number;
     readonly before?: string | undefined;
@@ -391,7 +369,7 @@ export class Directory {
     );
   }
 
-  /** Those of the tenants with a move that has not ended. */
+  /** The tenants that have a move under way. */
   async movedOf(tenants: readonly string[]): Promise<string[]> {
     const rows = await this.#rows<Pick<MoveRow, 'tenant_id'>>(
       `select tenant_id from cluster.moves where ended_at is null and tenant_id = any($1::text[])`,
@@ -400,19 +378,16 @@ export class Directory {
     return rows.map(({ tenant_id }) => tenant_id);
   }
 
-  // ---------------------------------------------------------------- engines
-
   async report(report: EngineReport): Promise<void> {
     const { id, cell, address, role, version, lag_ms, migration, key_ids } = report;
-    const values = [id, cell, address, role, version, lag_ms, migration, key_ids];
-    await this.#rows(REPORT, [...values, ENGINE_FORGOTTEN_MS]);
+    const own = [id, cell, address, role, version, lag_ms, migration, key_ids];
+    await this.#rows(REPORT, [...own, ENGINE_FORGOTTEN_MS]);
   }
 
   async forgetEngine(id: string): Promise<void> {
     await this.#rows('delete from cluster.engines where id = $1', [id]);
   }
 
-  /** By cell; owners first, then by address. */
   engines(): Promise<EngineRow[]> {
     return this.#rows<EngineRow>(
       `select id, cell, address, role, version, lag_ms, migration, key_ids, seen_at,

@@ -1,6 +1,6 @@
 /**
- * An engine as a member of its cluster. It looks its cell up in the directory, keeps the placement of tenants current,
- * settles the tenants that already have rows in the cell, and reports its state every few seconds.
+ * The membership of an engine in its cluster: looks up the cell in the directory, follows the placements of tenants,
+ * settles the tenants that already have rows in the cell, and reports the state of the engine every few seconds.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -19,7 +19,7 @@ import { WriterLag, type WriterReading } from './writer-lag.js';
 export interface MembershipOptions {
   readonly url: string;
   readonly cell: string;
-  /** Names this process in the directory and in its sessions. */
+  /** Names the process in the directory and in its sessions. */
   readonly id: string;
   readonly version: string;
   readonly keyIds: readonly string[];
@@ -27,33 +27,32 @@ export interface MembershipOptions {
   readonly log: Logger;
 }
 
-/** Tenants with rows in the cell, by name, after `after`. */
+/** One page of the tenants with rows in the cell, by name. */
 export type TenantPage = (
   after: string,
   limit: number,
 ) => Promise<readonly { readonly tenant_id: string }[]>;
 
-/** A notification may be lost. */
+/** Polls, because a notification may be lost. */
 const FOLLOW_MS = 2_000;
 const REPORT_MS = 5_000;
-/** How often the cell is searched for tenants that are settled nowhere. */
+/** Between searches of the cell for tenants that are settled nowhere. */
 const SEARCH_MS = 3_600_000;
-/** How often the start retries an unavailable directory. */
+/** While the directory is unavailable at the start. */
 const RETRY_MS = 500;
-/** Of one query. */
 const PAGE_ROWS = 1_000;
-/** Tenants of the cell that are loaded at the start; others are looked up with their first request. */
+/** Loaded at the start; other tenants are looked up with their first request. */
 const LOADED_MAX = 100_000;
-/** How long a take-over of the cell waits for the directory. */
+/** Wait of a take-over for the directory. */
 const TAKE_OVER_WAIT_MS = 500;
-/** Log lines about tenants in two cells; the metric counts all of them. */
+/** The metric counts all of them. */
 const SPLIT_LINES_MAX = 20;
 
 export class Membership {
   readonly placement: CellPlacement;
   readonly directory: Directory;
   protected readonly options: MembershipOptions;
-  /** All placements up to this revision are known. */
+  /** All placements up to this revision are loaded. */
   #revision = 0;
   #stopListening: (() => void) | undefined;
   #following: Promise<void> | undefined;
@@ -111,8 +110,7 @@ export class Membership {
   }
 
   /**
-   * Waits for the directory, loads the placements of the cell, and from then on follows their changes.
-   *
+   * Waits for the directory, loads the placements of the cell, and follows their changes from then on.
    * @param address where others reach this engine, as host:port
    * @throws ConfigError that says what to do
    */
@@ -168,9 +166,9 @@ export class Membership {
   }
 
   /**
-   * Called when this engine owns its cell: reads all changes up to now, or goes on with the known state while the
-   * directory is unavailable. Tenants with rows here are settled: before the engine serves if the cell was never
-   * searched, since it may be older than its cluster, otherwise in the background.
+   * Called when this engine becomes the owner: reads all changes up to now, or continues with the known state while
+   * the directory is unavailable. A cell that was never searched may be older than its cluster: its tenants are
+   * settled before the engine serves, otherwise in the background.
    */
   async takeOver(page: TenantPage): Promise<void> {
     this.#page = page;
@@ -200,8 +198,6 @@ export class Membership {
     return isRead && !this.#isUnavailable;
   }
 
-  // ---------------------------------------------------------------- tenants with rows in the cell
-
   /** @param step runs one part of the work */
   async #settleFound(
     step: <Result>(work: () => Promise<Result>) => Promise<Result>,
@@ -223,7 +219,7 @@ export class Membership {
     await this.#follow();
   }
 
-  /** A tenant that is settled elsewhere without a move would be in two cells: it is logged, and refused here. */
+  /** A tenant settled elsewhere without a move would be in two cells: it is logged, and refused here. */
   async #settle(tenants: readonly string[]): Promise<void> {
     const { placement, directory } = this;
     const settled = await directory.settle(tenants, placement.cell, 'found');
@@ -243,9 +239,7 @@ export class Membership {
     }
   }
 
-  // ---------------------------------------------------------------- changes of the directory
-
-  /** Reads the revision, and what has changed since the last one. Never rejects. */
+  /** Reads the changes since the last revision. Never rejects. */
   #follow(): Promise<void> {
     this.#following ??= this.#read().finally(() => {
       this.#following = undefined;
@@ -253,7 +247,7 @@ export class Membership {
     return this.#following;
   }
 
-  /** A read under way may have begun before the latest change. */
+  /** Does not rely on a read under way, which may have begun before the latest change. */
   async #followAnew(): Promise<void> {
     await this.#following;
     await this.#follow();
@@ -276,7 +270,7 @@ export class Membership {
         this.#revision = revision;
       }
       this.#available();
-      // Without a listener, the next poll sees changes.
+      // Without a listener, the next poll finds changes.
       await this.#listen().catch(() => undefined);
     } catch (error) {
       if (!this.#isStopped) this.#unavailable(error);
@@ -290,8 +284,8 @@ export class Membership {
   }
 
   /**
-   * The directory was restored to an earlier state, and is read from the start. The owner settles the tenants that it
-   * knows or finds in its rows again; until then no new tenant is settled.
+   * The directory was restored to an earlier state and is read from the start. The owner settles its known tenants,
+   * and those in its rows, again; until then no new tenant is settled.
    */
   async #refill(): Promise<void> {
     const { directory, placement } = this;
@@ -322,7 +316,7 @@ export class Membership {
     if (this.#isStopped) stop();
   }
 
-  /** Reports are sent one after the other. Never rejects. */
+  /** Sends reports one after the other. Never rejects. */
   #report(): Promise<void> {
     this.#reported = this.#reported.then(() => this.#reportNow());
     return this.#reported;
@@ -360,7 +354,7 @@ export class Membership {
     this.#reports.stop();
     this.#stopListening?.();
     await this.#reported;
-    // While the directory is unavailable the row stays, and soon counts as that of a stopped engine.
+    // While the directory is unavailable the row stays and soon counts as a stopped engine.
     await this.directory.forgetEngine(this.options.id).catch(() => undefined);
     await this.directory.close();
   }

@@ -16,7 +16,7 @@ import type { MoveRow } from './directory.js';
 export interface CellMove {
   readonly moveId: string;
   readonly state: 'leaving' | 'arriving' | 'left' | 'admitted';
-  /** Acknowledged by the engine: neither it nor a later owner works for the tenant. */
+  /** Acknowledged by the engine: no owner, current or later, works for the tenant. */
   readonly isSuspended: boolean;
   /** All rows were copied and compared. */
   readonly isCopied: boolean;
@@ -26,7 +26,7 @@ export interface MoveFacts {
   readonly moveId: string;
   readonly state: MoveRow['state'];
   readonly isEnded: boolean;
-  /** Undefined: there is no row. unknown: it has not been read. */
+  /** Undefined: no row. unknown: not read yet. */
   readonly source: CellMove | undefined | 'unknown';
   readonly target: CellMove | undefined | 'unknown';
 }
@@ -56,26 +56,21 @@ export type Step =
   | 'end'
   | 'nothing';
 
-/** The move cannot go on; the message says what to do. */
+/** The message says how to continue. */
 export class MoveError extends Error {
   override readonly name = 'MoveError';
 }
 
-/** From the last report of the owner of a cell. */
+/** From the last report of the owner. */
 export interface CellTraits {
   readonly cell: string;
   /** The latest migration of its tables. */
   readonly migration: number;
-  /** Of the encryption keys with which it can open sealed data. */
+  /** The encryption keys with which it can open sealed data. */
   readonly key_ids: readonly string[];
 }
 
-/**
- * Both cells must have the tables and columns that this program knows; others would not be copied.
- *
- * @param own the newest migration of this program
- * @throws MoveError
- */
+/** Other tables and columns than this program knows would not be copied. @throws MoveError */
 export function expectSameMigration(
   source: Pick<CellTraits, 'cell' | 'migration'>,
   target: Pick<CellTraits, 'cell' | 'migration'>,
@@ -122,7 +117,7 @@ export function nextStep(facts: MoveFacts): Step {
 function beforeSwitch({ moveId, source, target }: MoveFacts): Step {
   if (target === 'unknown') return 'ask-target';
   if (source === 'unknown') return 'ask-source';
-  // A row of another move is left from an earlier one: a tenant has one move at a time.
+  // A row of another move remains from an earlier one: a tenant has one move at a time.
   if (target?.moveId !== moveId) return 'suspend-target';
   expectOwn(target, moveId, 'target', 'arriving');
   if (!target.isSuspended) return 'await-target';

@@ -9,7 +9,7 @@ import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { MoveError } from './move-plan.js';
 import { rowsOf, type TenantTable } from './tenant-rows.js';
 
-/** The number of rows of one table and the sum of their hashes, which does not depend on their order. */
+/** Of one table; the sum of the hashes of its rows does not depend on their order. */
 export interface Tally {
   readonly rows: number;
   readonly hash: string;
@@ -17,7 +17,7 @@ export interface Tally {
 
 export type Tallies = Readonly<Record<string, Tally>>;
 
-/** Makes the text of values equal on both sides, whatever is set for roles and databases. */
+/** Values have the same text on both sides, whatever is set for roles and databases. */
 const ALIKE =
   "set local timezone = 'UTC'; set local datestyle = 'ISO, YMD'; set local extra_float_digits = 1; " +
   "set local bytea_output = 'hex'; set local intervalstyle = 'postgres'";
@@ -86,56 +86,49 @@ export function differences(source: Tallies, target: Tallies): string[] {
   });
 }
 
-/** Rows of one statement, so that other sessions get their share of the disk. */
+/** Bounds one statement, so that other sessions get their share of the disk. */
 const DELETED_AT_ONCE = 20_000;
 
-/** Which row of `tenant_moves` permits the deletion. */
+/** The row of `tenant_moves` that permits the deletion. */
 export interface Deletion {
   readonly tenant: string;
   readonly move: string;
-  /** Of the source, or of the target. */
+  /** In the source, or in the target. */
   readonly state: 'left' | 'arriving';
 }
 
 /**
  * Deletes all rows of the tenant in batches, each committed on its own unless a transaction is open. Each statement
- * locks the row of the move, so that a command that was overtaken does not delete what a later move has copied.
- *
+ * locks the row of the move, so that an outdated command does not delete the rows of a later move.
  * @throws MoveError when the row of the move has changed
  */
 export async function deleteRows(
   client: pg.Client,
   tables: readonly TenantTable[],
-  deletion: Deletion,
+  { tenant, move, state }: Deletion,
   atOnce = DELETED_AT_ONCE,
 ): Promise<void> {
+  const literal = pg.escapeLiteral(tenant);
   for (const table of tables) {
-    // Counts the found rows, not the deleted ones: another session may have deleted some first.
-    while ((await deleteSome(client, table, deletion, atOnce)) > 0);
-  }
-}
-
-/** @returns how many rows were found */
-async function deleteSome(
-  client: pg.Client,
-  table: TenantTable,
-  { tenant, move, state }: Deletion,
-  atOnce: number,
-): Promise<number> {
-  const { name } = table;
-  const { rows } = await client.query<{ is_mine: boolean; found: number }>(
-    `with mine as materialized (
+    const text = `with mine as materialized (
        select 1 from tenant_moves
        where tenant_id = $1 and move_id = $2::uuid and state = $3 for share),
      doomed as materialized (
-       select ctid as place from ${name}
-       where (${rowsOf(table, pg.escapeLiteral(tenant))}) and exists (select from mine)
+       select ctid as place from ${table.name}
+       where (${rowsOf(table, literal)}) and exists (select from mine)
        limit ${atOnce}),
-     deleted as (delete from ${name} where ctid = any(array(select place from doomed)))
-     select exists (select from mine) as is_mine, (select count(*)::int from doomed) as found`,
-    [tenant, move, state],
-  );
-  const { is_mine = false, found = 0 } = rows[0] ?? {};
-  if (!is_mine) throw new MoveError(`tenant ${tenant} is not ${state} any more by this move`);
-  return found;
+     deleted as (delete from ${table.name} where ctid = any(array(select place from doomed)))
+     select exists (select from mine) as is_mine, (select count(*)::int from doomed) as found`;
+    // Counts the found rows, not the deleted ones: another session may have deleted some first.
+    for (let rows = 1; rows > 0; ) {
+      const { rows: result } = await client.query<{ is_mine: boolean; found: number }>(text, [
+        tenant,
+        move,
+        state,
+      ]);
+      const { is_mine = false, found = 0 } = result[0] ?? {};
+      if (!is_mine) throw new MoveError(`tenant ${tenant} is not ${state} any more by this move`);
+      rows = found;
+    }
+  }
 }

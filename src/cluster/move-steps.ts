@@ -1,6 +1,6 @@
 /**
- * Moves a tenant from one cell to another, step by step (docs/operate/moving-tenants.md). All state is in rows, so that
- * a new command continues after a crash of the command, an engine or a database (`move-plan.ts`).
+ * Moves a tenant from one cell to another (docs/operate/moving-tenants.md). All state is in rows, so that a new
+ * command continues after a crash of the command, an engine or a database (`move-plan.ts`).
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -41,11 +41,11 @@ export interface MoverOptions {
   readonly onStep: (step: Step) => void;
   /** How long to wait for an engine. */
   readonly patienceMs: number;
-  /** For tests: called at named points. */
+  /** For tests. */
   readonly at?: (point: string) => void;
 }
 
-/** How often the row of a cell is read while the command waits for its engine. */
+/** Between reads of the row of a cell while the command waits for its engine. */
 const LOOK_EVERY_MS = 100;
 
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -100,7 +100,7 @@ export class TenantMover {
     const [url, cell] = side === 'source' ? [sourceUrl, from_cell] : [targetUrl, to_cell];
     this.#clients[side] ??= await connectCommand({
       connectionString: inSchema(url, cell),
-      // A copy of a large table takes long; an operator can end the command.
+      // The copy of a large table takes long; an operator can end the command.
       statementTimeoutMs: 0,
       idleInTransactionTimeoutMs: 0,
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
@@ -206,7 +206,7 @@ export class TenantMover {
     await deleteRows(await this.#client(side), this.#options.tables, { tenant, move, state });
   }
 
-  /** Reads the tables, which may be newer than the last reports of their owners. */
+  /** The tables may be newer than the last reports of their owners. */
   async #expectSameSchema(): Promise<void> {
     const { from_cell, to_cell } = this.#move;
     const [source, target] = [await this.#client('source'), await this.#client('target')];
@@ -217,7 +217,7 @@ export class TenantMover {
     );
   }
 
-  /** Slugs of triggers are unique in a cell: another tenant may have taken one. */
+  /** Slugs are unique in a cell: another tenant may have taken one. */
   async #expectFreeSlugs(): Promise<void> {
     const { tenant_id, to_cell } = this.#move;
     const [source, target] = [await this.#client('source'), await this.#client('target')];
@@ -241,12 +241,12 @@ export class TenantMover {
     const { moves, at } = this.#options;
     const { id, tenant_id: tenant } = this.#move;
     const [source, target] = [await this.#client('source'), await this.#client('target')];
-    // The latest time of an audit entry or of a cursor of the source, which writes no more entries.
+    // No earlier than any audit entry or cursor of the source, which writes no more entries.
     const latest = await source.query<{ at: string }>(
       'select greatest(clock_timestamp(), (select max(stamps_from) from change_mark)) as at',
     );
     const stampsFrom = latest.rows[0]?.at;
-    // Outside the transaction of the copy: units of all tenants wait for this row.
+    // Outside the transaction of the copy, because units of all tenants wait for this row.
     await target.query(
       `insert into change_mark (id, stamps_from) values (1, $1::timestamptz)
        on conflict (id) do update set stamps_from = greatest(change_mark.stamps_from, excluded.stamps_from)`,
@@ -257,7 +257,7 @@ export class TenantMover {
     try {
       await this.#expectSameSchema();
       await this.#expectSuspended(source, 'leaving', '');
-      // Locked against another command that copies or clears.
+      // Locks out another command that copies or clears.
       await this.#expectSuspended(target, 'arriving', ' for update');
       const before = await tablesWithRows(target, this.#options.tables, tenant);
       if (before.length > 0) {
@@ -315,7 +315,7 @@ export class TenantMover {
     );
   }
 
-  /** Deletes the copied rows, which nothing has read. */
+  /** Nothing has read the copied rows. */
   async #clearTarget(): Promise<void> {
     const { id, tenant_id: tenant } = this.#move;
     const target = await this.#client('target');

@@ -1,7 +1,7 @@
 /**
- * Moves of tenants in the directory of the cluster: each is begun, switched and ended in one commit. The session holds
- * an advisory lock on its move, so that one command at a time works on it. A command that lost its session does no
- * harm, because each commit checks the state again.
+ * Moves of tenants in the directory of the cluster. The session holds an advisory lock on its move, so that one
+ * command at a time works on it. Each commit checks the state again, so that a command without its session does no
+ * harm.
  */
 
 import { randomInt } from 'node:crypto';
@@ -13,7 +13,6 @@ import { MOVE_COLUMNS, type MoveRow, RAISED } from './directory.js';
 import { type CellTraits, expectCompatible, MoveError } from './move-plan.js';
 import type { Tallies } from './move-rows.js';
 
-/** Short statements. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 
 const ids = createIdGenerator(Date.now, () => randomInt(2 ** 32));
@@ -29,7 +28,6 @@ export class Moves {
     });
   }
 
-  /** @param url of the database with the directory */
   static async open(url: string): Promise<Moves> {
     const client = await connectCommand({
       connectionString: url,
@@ -56,7 +54,7 @@ export class Moves {
     return (await this.#session.query<Row>(text, [...values])).rows;
   }
 
-  /** Undefined: no move of the tenant is under way. */
+  /** Undefined when no move of the tenant is under way. */
   async underWay(tenant: string): Promise<MoveRow | undefined> {
     const text = `select ${MOVE_COLUMNS} from cluster.moves where tenant_id = $1 and ended_at is null`;
     return (await this.#rows<MoveRow>(text, [tenant]))[0];
@@ -70,10 +68,9 @@ export class Moves {
   }
 
   /**
-   * Records a move. The tenant is served as before.
-   *
-   * @throws MoveError when the tenant is settled nowhere, the cell does not exist or takes no tenants, or the last
-   *   reports of the owners of both cells show that they or this program differ in what they must have in common
+   * Records a move; the tenant is served as before.
+   * @throws MoveError when the tenant is settled nowhere, the cell does not exist or takes no tenants, or the two
+   * cells and this program are not compatible
    */
   async begin(tenant: string, to: string): Promise<MoveRow> {
     const [found] = await this.#rows<{ home: string | null; state: string | null }>(
@@ -90,7 +87,7 @@ export class Moves {
     if (source !== undefined && target !== undefined)
       expectCompatible(source, target, newestMigration());
     const [row] = await this.#rows<MoveRow>(
-      // Locked against a removal of the cell, which then finds the move, or came first.
+      // Excludes a removal of the cell: the removal finds the move, or came first.
       `with target as materialized (
          select name from cluster.cells where name = $3 and state <> 'draining' for share)
        insert into cluster.moves (id, tenant_id, from_cell, to_cell, state)
@@ -132,14 +129,10 @@ export class Moves {
     await this.#rows(text, [id, error]);
   }
 
-  /**
-   * In one commit settles the tenant in the other cell.
-   *
-   * @throws MoveError when the move was given up
-   */
+  /** Settles the tenant in the other cell. @throws MoveError when the move was given up */
   async switchOver(id: string): Promise<void> {
     await transaction(this.#session, async () => {
-      // The lock serialises this with `giveUp`.
+      // Serialised with `giveUp`.
       const [move] = await this.#rows<MoveRow>(
         `select ${MOVE_COLUMNS} from cluster.moves where id = $1::uuid for update`,
         [id],

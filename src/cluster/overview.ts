@@ -18,7 +18,6 @@ export async function cellsOf(directory: Directory): Promise<Cell[]> {
   }));
 }
 
-/** Undefined when there is no such cell. Rejects with the errors of `pg`. */
 export async function cellNamed(directory: Directory, name: string): Promise<Cell | undefined> {
   return (await cellsOf(directory)).find((cell) => cell.name === name);
 }

@@ -1,8 +1,8 @@
 /**
- * Which tenants are served in the cell of this engine (docs/operate/cells.md). Checked for every request before any
- * work: a tenant of another cell is refused with 421, so that a wrong map of a proxy never splits a tenant. A tenant
- * that is served here costs one lookup in a set. Unknown tenants are looked up in the directory, once for all requests
- * that wait for the answer; while it is unavailable, known tenants are served as before.
+ * The tenants served in the cell of this engine (docs/operate/cells.md). A request for a tenant of another cell gets
+ * 421 before any work, so that a wrong map of a proxy never splits a tenant; a tenant that is served here costs one
+ * lookup in a set. Unknown tenants are looked up in the directory, once for all requests that wait for the answer;
+ * while it is unavailable, known tenants are served as before.
  */
 
 import type { Clock } from '../base/clock.js';
@@ -14,16 +14,13 @@ import { CollectedQuestions } from './collected-questions.js';
 import type { CellRow, Directory, Settled } from './directory.js';
 import { bucketOf, cellOfBucket } from './routing.js';
 
-/** Of a tenant, for this cell. `new`: its bucket leads here, and it is not settled yet. */
+/** The place of a tenant, seen from this cell. `new`: its bucket leads here, and it is not settled yet. */
 export type TenantPlace =
   | { readonly is: 'here' | 'new' | 'suspended' | 'unplaced' }
   | { readonly is: 'elsewhere'; readonly cell: string };
 
 /**
- * Pure: where a tenant is served, by the state of the directory.
- *
- * @param settled its cell; undefined: it is settled nowhere, and its bucket decides
- * @param open the cells that take new tenants
+ * Pure. @param settled the tenant's cell; undefined: its bucket decides. @param open the cells that take new tenants
  */
 export function placeOf(
   own: string,
@@ -49,20 +46,20 @@ export interface PlacementOptions {
   readonly clock: Pick<Clock, 'monotonic'>;
 }
 
-/** Tenants known to be served here: about 50 MB. */
+/** About 50 MB. */
 const HERE_MAX = 500_000;
 
-/** The tenants last looked up that are settled elsewhere or nowhere. */
+/** Recently looked up tenants that are settled elsewhere or nowhere. */
 const OTHERS_MAX = 50_000;
 
-/** Of one question to the directory, and waiting for the next ones. */
+/** Tenants in one question to the directory, and tenants that wait for the next one. */
 const TOGETHER_MAX = 500;
 const WAITING_MAX = 10_000;
-/** The same for callers with unknown keys. */
+/** For callers with unknown keys. */
 const STRANGERS_TOGETHER_MAX = 100;
 const STRANGERS_WAITING_MAX = 1_000;
 
-/** How soon a tenant that is being moved may be served again. */
+/** After which a client retries. */
 const SUSPENDED_RETRY_MS = 1_000;
 
 const HERE: TenantPlace = { is: 'here' };
@@ -83,13 +80,12 @@ export const DIRECTORY_UNAVAILABLE = unavailable(
   'the directory of the cluster is unavailable',
 );
 
-/** @param cell of the tenant or of the request; @param own this engine's */
 export function wrongCell(cell: string, own: string): EngineError {
   const message = `misdirected request: it is for the cell ${cell}, and this is an engine of ${own}`;
   return new EngineError('ENG_WRONG_CELL', message, undefined, undefined, { cell });
 }
 
-/** A tenant with rows in this cell could be settled in another one. */
+/** While this holds, a tenant with rows in the cell could be settled in another one. */
 const isUnsearched = ({ joined_at = null, found_at = null }: CellKnown) =>
   joined_at !== null && found_at === null;
 
@@ -99,7 +95,7 @@ const unsearched = (cell: string) =>
     `cell ${cell} has not been searched for its tenants yet: new tenants wait`,
   );
 
-/** An exchange that ends when its tenant is no longer served here. */
+/** A poll or stream that ends when its tenant is no longer served here. */
 interface Bound {
   readonly isPoll: boolean;
   readonly end: (why: EngineError) => void;
@@ -108,24 +104,24 @@ interface Bound {
 export class CellPlacement implements Placement {
   readonly cell: string;
   readonly #onUnavailable: PlacementOptions['onUnavailable'];
-  /** Settled and served here; the oldest first. */
+  /** The oldest first. */
   readonly #here = new Set<string>();
-  /** With the monotonic time since which each is suspended; the oldest first. */
+  /** With the monotonic time of each suspension; the oldest first. */
   readonly #suspended = new Map<string, number>();
-  /** The suspended tenants that come from another cell. */
+  /** Suspended tenants that move here. */
   readonly #arriving = new Set<string>();
   readonly #clock: PlacementOptions['clock'];
-  /** The cells of other tenants; undefined: settled nowhere. */
+  /** Cells of other tenants; undefined: settled nowhere. */
   readonly #others = lastUsed<string, { readonly cell: string | undefined }>(OTHERS_MAX);
   readonly #questions: CollectedQuestions<string>;
-  /** Of callers with unknown keys: a queue of their own, so that they delay no others. */
+  /** A separate queue, so that callers with unknown keys do not delay others. */
   readonly #strangers: CollectedQuestions<string>;
   readonly #settlings: CollectedQuestions<string>;
   readonly #bound = new Map<string, Set<Bound>>();
   #open: readonly string[] = [];
-  /** A cell yet to be searched for its tenants: until then no tenant is settled by hash. */
+  /** A cell that is not searched for its tenants yet: until then no tenant is settled by hash. */
   #unsearched: string | undefined;
-  /** Requests refused with 421. */
+  /** Requests answered with 421. */
   refused = 0;
 
   constructor({ cell, directory, onUnavailable, clock }: PlacementOptions) {
@@ -158,20 +154,17 @@ export class CellPlacement implements Placement {
     return this.#suspended.size;
   }
 
-  /** For how long the first suspended tenant has been so; 0: none is. */
+  /** Age of the oldest suspension; 0 without one. */
   get suspendedMs(): number {
     const [since] = this.#suspended.values();
     return since === undefined ? 0 : this.#clock.monotonic() - since;
   }
 
-  /** Known to be settled here. */
   tenants(): string[] {
     return [...this.#here, ...this.#suspended.keys()];
   }
 
-  // ---------------------------------------------------------------- requests
-
-  /** Undefined: unknown, to be looked up in the directory. */
+  /** Undefined: to be looked up in the directory. */
   of(tenant: string): TenantPlace | undefined {
     if (this.#here.has(tenant)) return HERE;
     if (this.#suspended.has(tenant)) return SUSPENDED;
@@ -179,7 +172,7 @@ export class CellPlacement implements Placement {
     return other && placeOf(this.cell, tenant, other.cell, this.#open);
   }
 
-  /** A new tenant is settled here before it is written for. */
+  /** With `mustSettle`, a new tenant is settled here before its first write. */
   admit(tenant: string, mustSettle: boolean): Promise<void> | undefined {
     if (this.#here.has(tenant)) return undefined;
     const known = this.of(tenant);
@@ -188,7 +181,7 @@ export class CellPlacement implements Placement {
     return known.is === 'new' && mustSettle ? this.#settle(tenant) : undefined;
   }
 
-  /** For a caller with an unknown key only settled tenants are cached: it could make up any number of names. */
+  /** Caches only settled tenants: a caller with an unknown key could invent any number of names. */
   admitNamed(tenant: string, isKnown: () => boolean): Promise<void> | undefined {
     if (this.#here.has(tenant)) return undefined;
     if (this.of(tenant) !== undefined || isKnown()) return this.admit(tenant, false);
@@ -202,7 +195,6 @@ export class CellPlacement implements Placement {
     this.#expectHere({ is: 'elsewhere', cell: named });
   }
 
-  /** @throws EngineError */
   #expectHere(place: TenantPlace): void {
     switch (place.is) {
       case 'here':
@@ -232,7 +224,7 @@ export class CellPlacement implements Placement {
   async #settle(tenant: string): Promise<void> {
     if (this.#unsearched !== undefined) throw unsearched(this.#unsearched);
     const settled = await this.#learn(tenant, this.#settlings.about(tenant));
-    // A cell was opened or closed meanwhile; `setCells` is about to be called.
+    // A cell was opened or closed meanwhile; `setCells` follows.
     if (settled === undefined) throw UNPLACED;
     await this.admit(tenant, true);
   }
@@ -288,12 +280,9 @@ export class CellPlacement implements Placement {
     }
   }
 
-  // ---------------------------------------------------------------- moves
-
   /**
-   * Refuses requests of the tenant with 503 until `resume` or `redirect`.
-   *
-   * @param isArriving placements of the directory do not end it: the switch precedes the admission
+   * Requests of the tenant get 503 until `resume` or `redirect`. The switch precedes the admission: placements of the
+   * directory do not end the suspension of an arriving tenant.
    */
   suspend(tenant: string, isArriving: boolean): void {
     this.#here.delete(tenant);
@@ -302,7 +291,7 @@ export class CellPlacement implements Placement {
     else this.#arriving.delete(tenant);
   }
 
-  /** Ends the polls of a suspended tenant that the shards have not answered. */
+  /** Ends polls that the shards have not answered. */
   endPolls(tenant: string): void {
     this.#endBound(tenant);
   }
@@ -312,21 +301,19 @@ export class CellPlacement implements Placement {
     if (this.#suspended.delete(tenant)) this.#here.add(tenant);
   }
 
-  /** The tenant is settled in the other cell: its requests are refused with 421, and its streams end. */
+  /** Requests of the tenant get 421 from now on, and its streams end. */
   redirect(tenant: string, cell: string): void {
     this.#arriving.delete(tenant);
     this.#suspended.delete(tenant);
     this.#note(tenant, cell);
   }
 
-  // ---------------------------------------------------------------- changes of the directory
-
   setCells(cells: readonly CellKnown[]): void {
     this.#open = cells.filter(({ state }) => state === 'open').map(({ name }) => name);
     this.#unsearched = cells.find(isUnsearched)?.name;
   }
 
-  /** A tenant suspended here stays so until its move ends that. */
+  /** A tenant suspended here stays so until its move ends. */
   setPlacements(placements: readonly Settled[]): void {
     for (const { tenant_id: tenant, cell } of placements) {
       if (this.#arriving.has(tenant)) continue;

@@ -9,10 +9,6 @@ import { Membership } from './membership.js';
 import { cellsOf } from './overview.js';
 import { findingTables } from './tenant-rows.js';
 
-/** All tenants with rows in the cell, by name, after `$1`. */
-const tenantsWithRows = (store: Store) =>
-  lookup<TenantRow>('reads_tenants_there', tenantsText(findingTables(store)));
-
 export class ClusterRoom extends Membership {
   #moves: CellMoves | undefined;
 
@@ -43,7 +39,8 @@ export class ClusterRoom extends Membership {
   }
 
   own(reads: Reads, store: Store): Promise<void> {
-    const tenants = tenantsWithRows(store);
+    const text = tenantsText(findingTables(store));
+    const tenants = lookup<TenantRow>('reads_tenants_there', text);
     return this.takeOver((after, limit) => tenants.rows(reads, after, limit));
   }
 

@@ -6,12 +6,11 @@
 
 import { createHash } from 'node:crypto';
 
-/** Three hexadecimal digits. */
-export const BUCKETS = 4096;
-
+/** Hexadecimal. */
 const DIGITS = 3;
+export const BUCKETS = 16 ** DIGITS;
 
-/** @returns the first digits of the SHA-256 of the tenant's id, as `000` … `fff` (docs/operate/cells.md) */
+/** The first digits of the SHA-256 of the tenant's id, `000` … `fff` (docs/operate/cells.md). */
 export function bucketOf(tenant: string): string {
   return sha256(tenant).slice(0, DIGITS);
 }
@@ -20,12 +19,7 @@ export function allBuckets(): string[] {
   return Array.from({ length: BUCKETS }, (_, at) => at.toString(16).padStart(DIGITS, '0'));
 }
 
-/**
- * The cell with the highest score; a score depends on the bucket and the cell alone.
- *
- * @param cells that take new tenants, in any order
- * @returns undefined when there is none
- */
+/** The cell with the highest score, which depends on the bucket and the cell only; undefined without cells. */
 export function cellOfBucket(bucket: string, cells: readonly string[]): string | undefined {
   let best: { readonly cell: string; readonly score: string } | undefined;
   for (const cell of cells) {

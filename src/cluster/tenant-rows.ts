@@ -1,6 +1,4 @@
-/**
- * The rows that are moved with a tenant: a condition for each table, unless the table says why its rows stay. Pure.
- */
+/** The rows that move with a tenant: a condition for each table, unless the table says why its rows stay. Pure. */
 
 import type { Store } from '../db/store.js';
 import type { Table } from '../db/table.js';
@@ -13,7 +11,7 @@ export interface TenantTable {
   readonly where: string;
 }
 
-/** In the order of deletion: conditions of other tables read the last ones. */
+/** In the order of deletion: tables in conditions of others are the last. */
 export function tenantTables({ tables }: Store): readonly TenantTable[] {
   const moved = Object.values(tables)
     .filter(({ stays }) => stays === undefined)
@@ -34,8 +32,8 @@ function conditionOn({ name, columns, instance, ofTenant }: Table): string {
 }
 
 /**
- * Every tenant with any rows has one in these tables; each has an index that begins with the tenant. Rows that belong
- * to an instance imply one in `instances`.
+ * Tables that find every tenant with rows; each has an index that begins with the tenant. Rows of an instance imply
+ * one in `instances`.
  */
 export function findingTables({ tables }: Store): readonly string[] {
   return Object.values(tables)
@@ -46,8 +44,8 @@ export function findingTables({ tables }: Store): readonly string[] {
     .map(({ name }) => name);
 }
 
-/** The condition for one tenant. @param literal the tenant as a literal of SQL */
+/** @param literal the tenant as an SQL literal */
 export function rowsOf({ where }: TenantTable, literal: string): string {
-  // A function, because `$` has a meaning in a replacement text.
+  // A function, because `$` is special in a replacement text.
   return where.replaceAll('$T', () => literal);
 }

@@ -12,7 +12,7 @@ export interface WriterReading {
 export class WriterLag {
   readonly #read: () => WriterReading;
   #before: WriterReading;
-  /** The first reading since which nothing was committed. */
+  /** Time of the first reading after the last commit. */
   #stuckSince: number;
 
   constructor(read: () => WriterReading) {
@@ -21,7 +21,7 @@ export class WriterLag {
     this.#stuckSince = this.#before.at;
   }
 
-  /** Since the last call. While nothing is committed, the time since the last commit. */
+  /** From the throughput since the last call; while nothing is committed, the time since the last commit. */
   ms(): number {
     const { at, backlog, committed } = this.#read();
     const before = this.#before;

@@ -1,7 +1,8 @@
 /**
- * Capsules: a sealed payload and a signed manifest. Parsing, canonical JSON, hashing and sealing take
- * about 40 ms per MiB, more than a turn of a shard may take, so all but small capsules are offloaded.
- * An import checks the manifest, the sealed payload and the stored sequence, with reads in between.
+ * Capsules: a sealed payload and a signed manifest. Parsing, canonical JSON, hashing and sealing
+ * take about 40 ms per MiB, more than a turn of a shard may take, so that all but small capsules
+ * are offloaded. An import checks the manifest, the sealed payload and the stored sequence, with
+ * reads in between.
  */
 
 import {
@@ -30,12 +31,12 @@ import type { ColumnOf, StoredRow } from '../../../src/db/table.js';
 import type { BLOCK_OUTPUTS } from '../../instance/output-tables.js';
 
 export const CAPSULE_CONTENT_TYPE = 'application/vnd.engine.execution-capsule+aes256gcm';
-/** A reader accepts its own major version with a minor version up to its own. */
+/** A reader accepts this major version, with a minor version up to this one. */
 export const CAPSULE_SCHEMA = { major: 1, minor: 0 } as const;
 /** `checkpoint.block_id` of an instance that is at no step. */
 const NO_STEP = 'checkpoint';
 
-/** The part of the manifest that does not follow from the payload and the keys. */
+/** The fields of the manifest that do not follow from the payload and the keys. */
 export interface CapsuleFacts
   extends Omit<
     CapsuleManifest,
@@ -55,7 +56,7 @@ export interface CapsuleFacts
 
 export interface CapsuleKeys {
   readonly signing: SigningKey;
-  /** The destination's own key, or that of the server. */
+  /** The key of the destination, or that of the server. */
   readonly payload: PayloadKey;
 }
 
@@ -80,7 +81,7 @@ export function signManifest(manifest: CapsuleManifest, signing: SigningKey): Ca
   return { manifest, manifest_sha256, signature, public_key: signing.publicKey };
 }
 
-/** Whether the hash is signed by the key in the capsule, which the caller has to trust. */
+/** Whether the key in the capsule, which the caller has to trust, signed the hash. */
 export function isManifestSigned(
   signed: Pick<Capsule, 'manifest_sha256' | 'signature' | 'public_key'>,
 ): boolean {
@@ -128,12 +129,12 @@ function manifestOf(
 export const PAYLOAD_BYTES_MAX = 64 * 1_024 * 1_024;
 const TOO_LARGE = refused(`the payload must have at most ${PAYLOAD_BYTES_MAX} bytes`);
 
-/** The shapes around stored values add a few levels to the 256 that these may have. */
+/** Stored values have up to 256 levels; the payload adds a few. */
 const PAYLOAD_JSON: JsonLimits = { maxDepth: 264, maxNumberLength: 400 };
 
 export type CheckPayload = (value: unknown) => Parsed<SealedPayload>;
 
-/** Refused when a list or the whole is too large for any importer. */
+/** Refused when the payload is too large for any importer. */
 export function encodePayload(payload: CapsulePayload): Parsed<Buffer> {
   const long = PAYLOAD_LISTS.find((name) => payload[name].length > listMax(name));
   if (long !== undefined) return refused(`${long} must have at most ${listMax(long)} entries`);
@@ -148,7 +149,7 @@ export function encodePayload(payload: CapsulePayload): Parsed<Buffer> {
   return bytes.length > PAYLOAD_BYTES_MAX ? TOO_LARGE : { ok: true, value: bytes };
 }
 
-/** The payload is from a server that holds the key, and validated like any other input. */
+/** Validates like any other input, although the sender holds the key. */
 export function decodePayload(bytes: Uint8Array, check: CheckPayload): Parsed<CapsulePayload> {
   if (bytes.length > PAYLOAD_BYTES_MAX) return TOO_LARGE;
   const text = decodeUtf8(bytes);
@@ -164,7 +165,6 @@ export function decodePayload(bytes: Uint8Array, check: CheckPayload): Parsed<Ca
   return { ok: true, value: { ...sealed, ...lists, ...rest } as CapsulePayload };
 }
 
-/** What the importer expects of a capsule. */
 export interface ImportExpectation {
   readonly tenant_id: string;
   readonly destination_runtime_id: string;
@@ -174,10 +174,9 @@ export interface ImportExpectation {
   readonly requirements_sha256?: string | undefined;
 }
 
-/** @param publicKey in base64 */
 type SignerTrust = (signingKeyId: string, publicKey: string) => boolean;
 
-/** Trusts the keys of this server and of its configuration, each under its own id only. */
+/** Keys of this server and of its configuration, each under its own id only. */
 export function trustOf(keyring: Keyring): SignerTrust {
   return (signingKeyId, publicKey) => keyring.trusted.get(signingKeyId) === publicKey;
 }
@@ -246,7 +245,7 @@ export function sequenceFault(
   return isSame ? undefined : 'the stored sequence is not the one of the capsule';
 }
 
-/** A row of outputs; the output is JSON text. */
+/** The output is JSON text. */
 export type OutputText = StoredRow<
   typeof BLOCK_OUTPUTS,
   Exclude<ColumnOf<typeof BLOCK_OUTPUTS>, 'id' | 'instance_id' | 'effect'>
@@ -254,7 +253,6 @@ export type OutputText = StoredRow<
 
 export type PayloadFrame = Omit<CapsulePayload, 'outputs'>;
 
-/** Posted to a thread. */
 export interface SealTask {
   readonly facts: CapsuleFacts;
   readonly frame: PayloadFrame;
@@ -271,7 +269,7 @@ export function sealCapsule(task: SealTask): Parsed<SealedCapsule> {
   return createCapsule(task.facts, payload, task.keys, task.nonce);
 }
 
-/** Without its receipt: the importer did not have this effect; the capsule lists the receipt's id. */
+/** Without the receipt, whose id the capsule lists: the importer did not have this effect. */
 function parsedOutput({ output, ...row }: OutputText): CarriedOutput {
   return { ...row, output: JSON.parse(output ?? 'null') as JsonValue };
 }
@@ -280,17 +278,17 @@ export interface OpenTask {
   readonly capsule: Capsule;
   readonly sealed: Uint8Array;
   readonly keys: readonly PayloadKey[];
-  /** RFC 3339; the latest time that an output may have, should the exporter's clock be ahead. */
+  /** RFC 3339. Limits the times of outputs, because the clock of the exporter may be ahead. */
   readonly now: string;
 }
 
 export interface OpenedCapsule {
   readonly frame: PayloadFrame;
-  /** Rows of outputs as JSON objects without ids. */
+  /** Rows as JSON objects without ids. */
   readonly outputs: readonly string[];
 }
 
-/** Opens a capsule whose manifest was checked. */
+/** The manifest must be checked already. */
 export function openSealed(
   { capsule, sealed, keys, now }: OpenTask,
   check: CheckPayload,
@@ -302,7 +300,7 @@ export function openSealed(
   return { ok: true, value: { frame, outputs: texts } };
 }
 
-/** Only these columns, whatever the capsule has. */
+/** Copies no other columns of the capsule. */
 function columnsOf(row: CarriedOutput, now: string): CarriedOutput {
   const { block_id, iteration, attempt, try: number, output = null, output_ref = null } = row;
   return {

@@ -1,7 +1,7 @@
 /**
- * The position of an instance in its plan, as a capsule carries it: one entry for each block that is
- * open or done, by block id. The stored execution refers to indexes of one plan, and to handlers, tasks
- * and slots that the importer does not have.
+ * The position of an instance in its plan, as carried by a capsule: one entry for each open or done
+ * block, by block id. The stored execution instead refers to indexes of one plan, and to handlers,
+ * tasks and slots that the importer does not have.
  */
 
 import type { TreeEntry } from '../../../schema/capsule.js';
@@ -22,11 +22,9 @@ export interface ExecutionTree {
   readonly execution: Execution;
   /** The items of for_each blocks, by their keys. */
   readonly items: ReadonlyMap<string, readonly JsonValue[]>;
-  /** Injected blocks of the instance. */
   readonly blocks: readonly JsonObject[];
 }
 
-/** @param plan of the sequence with the injected blocks */
 export function writeTree({ execution, items, blocks }: ExecutionTree, plan: Plan): TreeEntry[] {
   const { q, s, t, j } = execution;
   const head: TreeEntry = { execution: { t, ...wholeOf(execution) } };
@@ -49,12 +47,12 @@ export function writeTree({ execution, items, blocks }: ExecutionTree, plan: Pla
   return entries;
 }
 
-/** The injected blocks, with which the plan is compiled before the rest can be read. */
+/** The plan is compiled with these blocks before the other entries can be read. */
 export function readOwnBlocks(entries: readonly TreeEntry[]): JsonObject[] {
   return entries.flatMap(({ own_block }) => (own_block == null ? [] : [own_block]));
 }
 
-/** The inverse of `writeTree`; the message names the entry that does not fit the plan. */
+/** The message names the entry that does not fit the plan. */
 export function readTree(entries: readonly TreeEntry[], plan: Plan): Parsed<ExecutionTree> {
   return parsing(() => {
     const execution: Execution = { t: null, o: {}, d: {} };
@@ -69,7 +67,7 @@ export function readTree(entries: readonly TreeEntry[], plan: Plan): Parsed<Exec
   });
 }
 
-/** Carried fields of the execution: not the slot of a concurrency key, nor a request for one. */
+/** Carried fields: not the slot of a concurrency key, nor a request for one. */
 const WHOLE = ['t', 'e', 'y', 'h', 'p', 'x', 'f', 'g', 'z', 'u', 'a'] as const;
 
 function wholeOf(from: NonNullable<TreeEntry['execution']>): Partial<Execution> {
@@ -94,19 +92,19 @@ function entryOf(node: PlanNode, { o, d, k, c, v }: Execution): TreeEntry | unde
   };
 }
 
-/** Slots in the enclosing for_each blocks that run items in parallel, outermost first. */
+/** Slots in the enclosing parallel for_each blocks, outermost first. */
 function slotsOf({ concurrentLoops, loops, slots }: PlanNode): number[] {
   return concurrentLoops.map((loop) => slots[loops.indexOf(loop)]!);
 }
 
 /**
- * The step is with a handler, a worker or a rate limit, whose reply the importer cannot receive: it
- * starts again with the same try, as after a crash.
+ * The importer cannot receive the reply of a handler, a worker or a rate limit: the step starts
+ * again with the same try, as after a crash.
  */
 const AT_WORK: ReadonlySet<StepPhase> = new Set(['run', 'task', 'asking']);
 const BEGIN_AGAIN = 'run';
 
-/** Errors that a block has pending or caught, and the slots of a for_each. */
+/** Pending and caught errors of a block, and the slots of a for_each. */
 const NOT_FLAT: ReadonlySet<string> = new Set(['y', 'm', 's', 'v', 't']);
 
 function openOf({ type }: PlanNode, record: OpenRecord): OpenRecord {
@@ -116,11 +114,11 @@ function openOf({ type }: PlanNode, record: OpenRecord): OpenRecord {
   const flat = Object.fromEntries(values) as unknown as StepRecord;
   if (type !== 'step') return flat;
   if (flat.v !== undefined) {
-    // The row of the wait stays here; the importer inserts a new one.
+    // The row of the wait is not carried; the importer inserts a new one.
     const { i: _, ...wait } = flat.v;
     flat.v = wait;
   }
-  // The importer notes a new id for the gate, which was requested already.
+  // The importer assigns a new id to the gate, which was requested already.
   if (flat.k !== undefined) flat.k = '';
   if (!AT_WORK.has(flat.p)) return flat;
   const { b, a, x, h, k } = flat;
@@ -129,7 +127,7 @@ function openOf({ type }: PlanNode, record: OpenRecord): OpenRecord {
 }
 
 function doneOf(node: PlanNode, [code, began, took, kept]: DoneRecord): DoneRecord {
-  // The children of a leaf are not carried.
+  // A leaf needs no record of children.
   if (kept === undefined || node.kind.isLeaf) return [code, began, took];
   return [code, began, took, openOf(node, kept)];
 }
@@ -139,8 +137,6 @@ function nodeIn({ nodes }: Plan, index: number): PlanNode {
   if (node === undefined) throw new Error(`the plan has no node ${index}`);
   return node;
 }
-
-// ---------------------------------------------------------------- reading
 
 function readHead(
   { execution: whole, queue, queue_slots, resumed_from, hook_runs }: TreeEntry,
@@ -152,9 +148,7 @@ function readHead(
   if (queue != null)
     execution.q = queue.map((id, i) => indexIn(plan, id, queue_slots?.[i], `${name}.queue[${i}]`));
   if (hook_runs != null) execution.j = { n: hook_runs, r: [] };
-  if (resumed_from != null) {
-    execution.s = indexIn(plan, resumed_from, null, `${name}.resumed_from`);
-  }
+  if (resumed_from != null) execution.s = indexIn(plan, resumed_from, null, `${name}.resumed_from`);
 }
 
 function readEntry(
@@ -180,17 +174,11 @@ function readEntry(
 }
 
 const STEP_PHASES: ReadonlySet<unknown> = new Set<StepPhase>([
-  'ready',
-  'delay',
-  'limited',
-  'backoff',
-  'sleep',
-  'event',
-  'gate',
+  ...(['ready', 'delay', 'limited', 'backoff', 'sleep', 'event', 'gate'] as const),
   BEGIN_AGAIN,
 ]);
 
-/** The possible phases depend on the kind of block. */
+/** The phases depend on the kind of block. */
 function readOpen(record: OpenRecord, node: PlanNode, name: string): OpenRecord {
   const { type } = node;
   const { p, v } = record as Partial<StepRecord>;

@@ -13,8 +13,7 @@ import { canonicalJson } from '../../../src/core/sealing/canonical-json.js';
 import type { StoredRow } from '../../../src/db/table.js';
 import type { HANDOFFS } from '../tables.js';
 import { type HandoffPreview, judge, type PlacementDecision, termsOf } from './placement.js';
-import { areSameTerms, type PlacementTerms, type Requirements } from './requirements.js';
-import { isLive } from './runtimes.js';
+import { areSameTerms, type PlacementTerms, type Requirements, isLive } from './runtimes.js';
 
 export const EXPORT_FAILED = 'CAPSULE_EXPORT_FAILED';
 
@@ -27,10 +26,8 @@ export interface HandoffRequest
 }
 
 /**
- * The first reason why a handoff cannot be created now.
- *
- * @param decision the stored one that the request names
- * @param preview computed again from the current facts; undefined when the destination is not live
+ * The first reason against the handoff.
+ * @param preview from the current facts; undefined when the destination is not live
  */
 export function creationConflict(
   request: HandoffRequest,
@@ -69,7 +66,7 @@ function reasonsAgainst({ findings, unresolved_effects }: HandoffPreview): strin
   return reasons.slice(0, REASONS_MAX).join('; ');
 }
 
-/** In the message; the preview has all of them. */
+/** The preview has all reasons. */
 const REASONS_MAX = 3;
 
 export function requestedHandoff(
@@ -105,17 +102,16 @@ export interface ExportFacts {
     'continuity_id' | 'expected_epoch' | 'destination_runtime_id'
   >;
   readonly decision: PlacementDecision;
-  /** Of the export request. */
+  /** In the export request. */
   readonly requirements: Requirements;
-  /** The current registration of the destination. */
   readonly destination: RuntimeCapabilities | undefined;
   readonly instanceState: InstanceState;
-  /** Started, or waiting for a slot to start: a capsule carries no scheduled start. */
+  /** Started, or waiting for a slot: a capsule carries no scheduled start. */
   readonly hasBegun: boolean;
   readonly hasCheckpoint: boolean;
 }
 
-/** The first reason why no capsule can be exported now. */
+/** The first reason against the export. */
 export function exportConflict(facts: ExportFacts, now: UnixMs): string | undefined {
   const { handoff, decision, requirements, destination, instanceState } = facts;
   const isSame =
@@ -145,7 +141,7 @@ export interface HandoffFacts extends Omit<StoredRow<typeof HANDOFFS>, 'state'> 
   readonly state: HandoffState;
 }
 
-/** @param destination state of the instance at the epoch after the expected one, if it is here */
+/** @param destination state of its instance at the next epoch, if it is here */
 export function handoffView(
   row: HandoffFacts,
   now: UnixMs,
@@ -166,7 +162,7 @@ export function handoffTerms({ terms }: Pick<HandoffFacts, 'terms'>): PlacementT
   return JSON.parse(terms) as PlacementTerms;
 }
 
-/** Handoffs expire with their capsule, and are completed with the instance at the destination. */
+/** Handoffs expire with their capsule, and complete with the instance at the destination. */
 export function handoffStateAt(
   { state, capsule_expires_at }: Pick<HandoffFacts, 'state' | 'capsule_expires_at'>,
   now: UnixMs,

@@ -1,6 +1,6 @@
 /**
- * Live migrations: the findings between two versions, the verdict, and the stored and the wire form.
- * Data of the instance is sealed with the server's payload key, if it has one.
+ * Live migrations: the findings between two versions, the verdict, and the stored and the wire
+ * form. The server's payload key, if there is one, seals the data of the instance.
  */
 
 import type {
@@ -39,7 +39,7 @@ const PREFIXES: Readonly<Record<SemanticDiff['entries'][number]['severity'], str
   informational: '',
 };
 
-/** What the instance would lose in the target. */
+/** Lost in the target. */
 interface Losses {
   /** Blocks that have an output and are not in the target. */
   readonly outputs: readonly string[];
@@ -59,11 +59,10 @@ export function findingCodes(
   return [...codes].sort(compareText);
 }
 
-function codeOf({ category, severity }: SemanticDiff['entries'][number]): string {
-  return PREFIXES[severity] + category.toUpperCase();
-}
+const codeOf = ({ category, severity }: SemanticDiff['entries'][number]) =>
+  PREFIXES[severity] + category.toUpperCase();
 
-/** The findings that keep the migration from being automatic. */
+/** Findings that prevent an automatic migration. */
 export function findingsIn(
   { entries }: Pick<SemanticDiff, 'entries'>,
   { outputs: removedOutputs, cleanUps }: Losses,
@@ -111,13 +110,12 @@ const RETENTION_DEFAULT_S = 86_400;
 const RETENTION_MIN_S = 60;
 const RETENTION_MAX_S = 2_592_000;
 
-/** How long a migration can be rolled back, in seconds. */
+/** Time in which a migration can be rolled back. */
 export function retentionSeconds(requested: number | null | undefined): number {
   const seconds = requested ?? RETENTION_DEFAULT_S;
   return Math.min(RETENTION_MAX_S, Math.max(RETENTION_MIN_S, seconds));
 }
 
-/** The unsealed part. */
 export interface StoredMigration
   extends Omit<MigrationRecord, 'source_context' | 'source_checkpoint' | 'state'> {
   readonly source_checkpoint: Omit<MigrationRecord['source_checkpoint'], 'checkpoint_data'>;
@@ -127,24 +125,22 @@ export interface StoredMigration
   readonly goes_on?: true;
 }
 
-/** The sealed part: the instance at the time of the plan. */
+/** Sealed: the instance when the plan was made. */
 export interface MigrationSecrets {
   readonly checkpoint_data: JsonValue;
-  /** All sections. */
   readonly source_context: JsonObject;
   readonly execution: Execution;
   readonly next_fire_at: string | null;
-  /** See `placeSha256`. */
   readonly place_sha256: string;
 }
 
-/** A row of `migrations`: JSON as text. */
+/** JSON is text. */
 type MigrationFacts = Pick<
   StoredRow<typeof MIGRATIONS>,
   'id' | 'tenant_id' | 'state' | 'record' | 'secrets'
 >;
 
-/** base64, or plain without keys. */
+/** In base64; plain without keys. */
 export type StoredSecrets = { readonly sealed: string } | { readonly plain: MigrationSecrets };
 
 /** @param nonce 12 random bytes that were never used before */
@@ -159,7 +155,6 @@ export function sealSecrets(
   return { sealed: seal(plain, key.key, nonce, sealContext(id, tenant_id)).toString('base64') };
 }
 
-/** Undefined when none of the keys opens them. */
 export function openSecrets(
   { id, tenant_id, secrets }: MigrationFacts,
   keys: readonly PayloadKey[],
@@ -171,7 +166,7 @@ export function openSecrets(
   return plain && (JSON.parse(plain.toString('utf8')) as MigrationSecrets);
 }
 
-/** The wire record. @returns undefined when none of the keys opens what is sealed of it */
+/** The wire record; undefined when no key opens the secrets. */
 export function migrationView(
   row: MigrationFacts,
   keys: readonly PayloadKey[],
@@ -199,7 +194,7 @@ export function recordOf(
   };
 }
 
-/** Bound to the migration, so that sealed texts cannot be exchanged between rows. */
+/** Bound to the migration: sealed texts cannot be exchanged between rows. */
 function sealContext(id: string, tenant_id: string): SealContext {
   return { tenant_id, continuity_id: id, epoch: 0, allowed_destination_runtime_id: null };
 }

@@ -1,33 +1,20 @@
 /**
- * Placement: judges and scores the live runtimes of a tenant, and selects the best allowed one. The
- * preview of a handoff has a hash of the execution, the terms and the capabilities of the destination,
- * to which the handoff is bound. Other runtimes and times of registration do not affect it.
+ * Placement: judges and scores the live runtimes of a tenant, and selects the best allowed one. A
+ * handoff is bound to the hash of its preview, which covers the execution, the terms and the
+ * capabilities of the destination, but no other runtimes and no times of registration.
  */
 
 import type { EffectReceipt, Execution, MigrationFinding } from '../../../schema/continuity.js';
 import { isEffectInDoubt } from '../../../schema/continuity-words.js';
-import type {
-  RuntimeCapabilities,
-  PlacementDecision as SentDecision,
-  HandoffPreview as SentPreview,
-} from '../../../schema/handoff.js';
+import type { RuntimeCapabilities, PlacementDecision as SentDecision, HandoffPreview as SentPreview } from '../../../schema/handoff.js';
 import { compareText } from '../../../src/base/bounds.js';
 import type { UnixMs } from '../../../src/base/time.js';
 import { canonicalSha256 } from '../../../src/core/sealing/canonical-json.js';
-import type { LocalityPolicy, PlacementTerms, Requirements } from './requirements.js';
-import {
-  compatibilityFindings,
-  type Finding,
-  isLive,
-  localityFindings,
-  type Outcome,
-  outcomeOf,
-  trustRank,
-} from './runtimes.js';
+import { type LocalityPolicy, type PlacementTerms, type Requirements, compatibilityFindings, type Finding, isLive, localityFindings, type Outcome, outcomeOf, trustRank } from './runtimes.js';
 
 export const CANDIDATES_MAX = 1_000;
 
-/** Candidates are sorted by score, the highest first, then by id; `policy` is absent when there is none. */
+/** Candidates are sorted by descending score, then by id. */
 export interface PlacementDecision extends Omit<SentDecision, 'requirements' | 'policy'> {
   readonly requirements: Requirements;
   readonly policy?: LocalityPolicy;
@@ -41,7 +28,7 @@ export type PlacedExecution = Pick<
 
 type Placement = Pick<PlacementDecision, 'candidates' | 'selected_runtime_id'>;
 
-/** The most recently observed live runtimes. @param wanted id of one that is included if it is live */
+/** The latest observed live runtimes, and `wanted` if it is live. */
 export function liveCandidates(
   runtimes: readonly RuntimeCapabilities[],
   now: UnixMs,
@@ -59,7 +46,6 @@ export function liveCandidates(
     .slice(0, CANDIDATES_MAX);
 }
 
-/** @param runtimes as {@link liveCandidates} returns them */
 export function placeExecution(
   runtimes: readonly RuntimeCapabilities[],
   terms: PlacementTerms,
@@ -88,7 +74,6 @@ export function placeExecution(
   return { candidates, selected_runtime_id: selected?.runtime_id ?? null };
 }
 
-/** Checks one runtime against the terms. */
 export function judge(
   offered: RuntimeCapabilities,
   { requirements, policy, classification }: PlacementTerms,
@@ -127,11 +112,10 @@ export function termsOf(decision: PlacementDecision): PlacementTerms {
 }
 
 /** The lowest is the fullest battery. */
-function drainOf({ battery_percent }: RuntimeCapabilities): number | undefined {
-  return battery_percent === undefined ? undefined : -battery_percent;
-}
+const drainOf = ({ battery_percent }: RuntimeCapabilities) =>
+  battery_percent === undefined ? undefined : -battery_percent;
 
-/** Scores a value: ten for the lowest, none for an unknown one; equal values share the best score. */
+/** 10 for the lowest value, 0 for an unknown one; equal values share the best score. */
 function ranking(values: readonly (number | undefined)[]) {
   const known = values.filter((value) => value !== undefined).sort((a, b) => a - b);
   const scores = new Map<number | undefined, number>();
@@ -142,20 +126,20 @@ function ranking(values: readonly (number | undefined)[]) {
   return (value: number | undefined) => scores.get(value) ?? 0;
 }
 
-/** Findings: compatibility and policy violations of the destination, then obstacles of the instance. */
+/** Lists findings about the destination before obstacles of the instance. */
 export interface HandoffPreview extends Omit<SentPreview, 'placement_decision'> {
   readonly placement_decision: PlacementDecision;
 }
 
 export interface PreviewFacts {
   readonly execution: PlacedExecution;
-  /** The registrations of the tenant that may be live. */
+  /** May be expired. */
   readonly runtimes: readonly RuntimeCapabilities[];
   readonly destination_runtime_id: string;
   readonly terms: PlacementTerms;
-  /** All receipts of the execution, in a fixed order. */
+  /** Of the execution, in a fixed order. */
   readonly effects: readonly EffectReceipt[];
-  /** Obstacles of the instance, independent of the destination. */
+  /** Independent of the destination. */
   readonly obstacles: readonly MigrationFinding[];
   readonly now: UnixMs;
   readonly decision: Pick<PlacementDecision, 'id' | 'created_at'>;
@@ -170,7 +154,7 @@ export function previewHandoff(facts: PreviewFacts): HandoffPreview | undefined 
   const placement = placeExecution(candidates, terms, execution.owner_runtime_id, now);
   const judgement = judge(destination, terms, now);
   const isAllowed = judgement.outcome === 'allow';
-  // The caller's choice beats a better score, never a denial.
+  // The caller's choice overrides a better score, but not a denial.
   const selected_runtime_id = isAllowed ? destination_runtime_id : placement.selected_runtime_id;
   const chosen = { ...placement, selected_runtime_id };
   const decision = placementDecision(facts.decision, execution, terms, chosen);
@@ -179,7 +163,7 @@ export function previewHandoff(facts: PreviewFacts): HandoffPreview | undefined 
     continuity_id: execution.continuity_id,
     source_runtime_id: execution.owner_runtime_id,
     compatible: isAllowed && unresolved_effects.length === 0 && facts.obstacles.length === 0,
-    // Passed policies are listed with the candidate only.
+    // Passed policies appear with the candidate only.
     findings: [
       ...judgement.findings.filter(
         ({ code, status }) => status !== 'pass' || code === 'COMPATIBLE',

@@ -1,6 +1,6 @@
 /**
- * The provenance of an execution: a hash chain of entries. The hash covers the execution, epoch, kind,
- * summary, evidence and predecessor, but not the id, tenant and time.
+ * The provenance of an execution: a hash chain of entries. The hash covers execution, epoch, kind,
+ * summary, evidence and predecessor, but not id, tenant and time.
  */
 
 import type { KeyObject } from 'node:crypto';
@@ -10,10 +10,9 @@ import { sha256Hex } from '../../../src/core/sealing/canonical-json.js';
 import { isSignedBy, parsePublicKey, signText } from '../../../src/core/sealing/ed25519.js';
 import type { SigningKey, TrustedKeys } from '../../../src/core/sealing/keys.js';
 
-/** Below 500 characters. */
 export const SUMMARY_LENGTH_MAX = 499;
 
-/** An entry without the fields that the chain and the server's key add. */
+/** Without the fields that the chain and the signing key add. */
 export interface ProvenanceFacts
   extends Omit<
     ProvenanceEntry,
@@ -30,7 +29,6 @@ type ProvenanceCode =
   | 'PROVENANCE_PUBLIC_KEY_INVALID'
   | 'PROVENANCE_SIGNATURE_INVALID';
 
-/** The entry that follows `previous`, which is null for the first one. */
 export function nextProvenanceEntry(
   previous: Pick<ProvenanceEntry, 'entry_sha256'> | null,
   facts: ProvenanceFacts,
@@ -51,9 +49,8 @@ export function nextProvenanceEntry(
 }
 
 /**
- * Verifies link, hash and signature of every entry up to the first invalid one.
- *
- * @param expectedHead hash of the last entry as the caller knows it, case-insensitive
+ * Checks the entries up to the first invalid one. @param expectedHead hash of the last entry, in
+ * any case
  */
 export function verifyProvenance(
   chain: readonly ProvenanceEntry[],
@@ -79,20 +76,18 @@ export function verifyProvenance(
 }
 
 export interface StoredChain {
-  /** JSON array of entries. */
   readonly text: string;
-  /** Public keys by their ids. */
+  /** Public keys by id. */
   readonly trusted: readonly (readonly [id: string, publicKey: string])[];
   readonly expectedHead: string | undefined;
 }
 
-/** Verifies a stored chain. @returns JSON */
 export function verifyChain({ text, trusted, expectedHead }: StoredChain): string {
   const chain = JSON.parse(text) as ProvenanceEntry[];
   return JSON.stringify(verifyProvenance(chain, new Map(trusted), expectedHead));
 }
 
-/** @param keys cache of parsed keys: most chains are signed by one */
+/** @param keys parsed keys; most chains have one */
 function faultOf(
   entry: ProvenanceEntry,
   previous: ProvenanceEntry | undefined,
@@ -126,8 +121,8 @@ type HashedFacts = Pick<
 >;
 
 /**
- * The label, 16 bytes of the execution's id, the epoch, each text prefixed by its length, and the
- * predecessor prefixed by a presence byte: the encoding is unambiguous.
+ * Unambiguous: the label, 16 bytes of the execution's id, the epoch, each text with its length, and
+ * the predecessor with a presence byte.
  */
 function entryHash(entry: HashedFacts): string {
   const { previous_sha256 } = entry;
@@ -150,7 +145,6 @@ function framed(text: string): Buffer {
   return Buffer.concat([eightBytes(bytes.length), bytes]);
 }
 
-/** Big-endian. */
 function eightBytes(value: number): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeBigUInt64BE(BigInt(value));

@@ -1,27 +1,146 @@
 /**
- * Runtimes: their registration, what they offer, and whether data may go to them. A runtime is live
- * until `expires_at`; there is no other heartbeat.
+ * Runtimes: their registration, what they offer, the requirements of an execution, and the locality
+ * policy of its data. A runtime is live until `expires_at`; there is no other heartbeat. Defaults are
+ * filled in, so that equivalent bodies are equal; the order of lists matters.
  */
 
-import { toUnixMs } from '../../../schema/common.js';
-import {
-  type Classification,
-  type RuntimeKind,
-  TRUST_LEVELS,
-  type TrustLevel,
-} from '../../../schema/continuity-words.js';
-import type {
-  HandoffPreview,
-  PlacementDecision,
-  RegisterRuntime,
-  RuntimeCapabilities,
-} from '../../../schema/handoff.js';
-import { isoTime, type UnixMs } from '../../../src/base/time.js';
+import { type Classification, type RuntimeKind, TRUST_LEVELS, type TrustLevel } from '../../../schema/continuity-words.js';
+import type { PlaceExecution, LocalityPolicy as SentPolicy, Requirements as SentRequirements, HandoffPreview, PlacementDecision, RegisterRuntime, RuntimeCapabilities } from '../../../schema/handoff.js';
 import { type Parsed, parsing, refuse } from '../../../src/core/parsed.js';
+import { canonicalJson } from '../../../src/core/sealing/canonical-json.js';
+import { toUnixMs } from '../../../schema/common.js';
+import { isoTime, type UnixMs } from '../../../src/base/time.js';
 import { parsePublicKey } from '../../../src/core/sealing/ed25519.js';
-import type { LocalityPolicy, LocalityRule, Requirements } from './requirements.js';
 
-/** How far the clock of a runtime may be ahead. */
+type Filled<T> = { readonly [K in keyof T]-?: NonNullable<T[K]> };
+
+export type Requirements = Filled<SentRequirements>;
+
+const CLASSIFICATION_DEFAULT: Classification = 'internal';
+
+/** Absent: unconstrained. */
+const BOUNDS = [
+  'minimum_trust',
+  'require_offline',
+  'require_hardware',
+  'minimum_battery_percent',
+  'maximum_cost_microunits',
+  'maximum_latency_ms',
+] as const;
+type Bound = (typeof BOUNDS)[number];
+type SentRule = SentPolicy['rules'][number];
+
+/** An empty list: unconstrained. */
+export type LocalityRule = Filled<Omit<SentRule, Bound>> & Partial<Filled<Pick<SentRule, Bound>>>;
+
+export interface LocalityPolicy extends Omit<SentPolicy, 'rules'> {
+  readonly rules: LocalityRule[];
+}
+
+export interface PlacementTerms {
+  readonly requirements: Requirements;
+  readonly policy: LocalityPolicy | null;
+  readonly classification: Classification;
+}
+
+/** In a request body, in either spelling. */
+export type SentTerms = Pick<
+  PlaceExecution,
+  'requirements' | 'policy' | 'locality_policy' | 'classification' | 'data_classification'
+>;
+
+/** The message names the invalid field. */
+export function placementTerms(sent: SentTerms): Parsed<PlacementTerms> {
+  return parsing(() => ({
+    requirements: requirementsOf(sent.requirements),
+    policy:
+      agreed(
+        'locality_policy and policy',
+        policyOf(sent.locality_policy, 'locality_policy'),
+        policyOf(sent.policy, 'policy'),
+      ) ?? null,
+    classification:
+      agreed(
+        'data_classification and classification',
+        sent.data_classification,
+        sent.classification,
+      ) ?? CLASSIFICATION_DEFAULT,
+  }));
+}
+
+export function areSameTerms(a: PlacementTerms, b: PlacementTerms): boolean {
+  return canonicalJson(a) === canonicalJson(b);
+}
+
+function requirementsOf(sent: SentTerms['requirements']): Requirements {
+  return {
+    handlers: sent?.handlers ?? [],
+    plugins: sent?.plugins ?? [],
+    credentials: sent?.credentials ?? [],
+    regions: sent?.regions ?? [],
+    hardware: sent?.hardware ?? [],
+    requires_network: sent?.requires_network ?? false,
+    requires_human_ui: sent?.requires_human_ui ?? false,
+    minimum_trust: sent?.minimum_trust ?? 'unverified',
+  };
+}
+
+function policyOf(sent: SentTerms['policy'], name: string): LocalityPolicy | undefined {
+  if (sent == null) return undefined;
+  const rules = sent.rules.map(ruleOf);
+  refuseConflicts(rules, `${name}.rules`);
+  return { version: sent.version, rules };
+}
+
+function ruleOf(sent: SentRule): LocalityRule {
+  const bounds = BOUNDS.filter((bound) => sent[bound] != null);
+  return {
+    classification: sent.classification,
+    allowed_runtime_ids: sent.allowed_runtime_ids ?? [],
+    allowed_runtime_kinds: sent.allowed_runtime_kinds ?? [],
+    allowed_regions: sent.allowed_regions ?? [],
+    allowed_connectivity: sent.allowed_connectivity ?? [],
+    ...Object.fromEntries(bounds.map((bound) => [bound, sent[bound]])),
+  };
+}
+
+/** Rules of one classification must not exclude each other. */
+const ALLOWED_SETS = [
+  'allowed_runtime_ids',
+  'allowed_runtime_kinds',
+  'allowed_regions',
+  'allowed_connectivity',
+] as const;
+
+function refuseConflicts(rules: readonly LocalityRule[], name: string): void {
+  for (const field of ALLOWED_SETS) {
+    const sets = rules.map((rule) => new Set<string>(rule[field]));
+    for (const [j, later] of rules.entries()) {
+      const conflict = rules.findIndex(
+        (earlier, i) =>
+          i < j &&
+          earlier.classification === later.classification &&
+          areDisjoint(sets[i], later[field]),
+      );
+      if (conflict < 0) continue;
+      refuse(`${name}[${j}].${field}`, `has no entry in common with ${name}[${conflict}].${field}`);
+    }
+  }
+}
+
+function areDisjoint(a: ReadonlySet<string> | undefined, b: readonly string[]): boolean {
+  return a !== undefined && a.size > 0 && b.length > 0 && !b.some((entry) => a.has(entry));
+}
+
+/** Both spellings may be sent if they are equal. */
+function agreed<T>(names: string, first: T | null | undefined, second: T | null | undefined) {
+  if (first != null && second != null && canonicalJson(first) !== canonicalJson(second)) {
+    refuse(names, 'must not differ when both are sent');
+  }
+  return first ?? second ?? undefined;
+}
+
+/** The clock of a runtime may be ahead by this much. */
 const OBSERVED_AHEAD_MS_MAX = 30_000;
 const CAPABILITIES_LIFE_MS_MAX = 5 * 60_000;
 
@@ -34,7 +153,7 @@ export function isLive(capabilities: RuntimeCapabilities, now: UnixMs): boolean 
   return expiresMs !== undefined && expiresMs > now;
 }
 
-/** The fields that are stored when they are present. */
+/** Stored when present. */
 const KEPT = [
   'runtime_id',
   'kind',
@@ -89,8 +208,6 @@ export function capabilitiesOf(
   });
 }
 
-// ---------------------------------------------------------------- requirements
-
 export type Finding = HandoffPreview['findings'][number];
 export type Outcome = PlacementDecision['candidates'][number]['outcome'];
 
@@ -101,7 +218,7 @@ export function outcomeOf(findings: readonly Finding[]): Outcome {
 
 const KINDS_WITH_PEOPLE: readonly RuntimeKind[] = ['mobile', 'desktop', 'browser'];
 
-/** Lists of which the runtime must offer all required entries. */
+/** All entries of these lists are required. */
 const NEEDED = [
   ['handlers', 'HANDLERS_MISSING'],
   ['plugins', 'PLUGINS_MISSING'],
@@ -109,7 +226,7 @@ const NEEDED = [
   ['hardware', 'HARDWARE_MISSING'],
 ] as const;
 
-/** Every requirement that the runtime does not meet, or the one finding `COMPATIBLE`. */
+/** The unmet requirements, or the one finding `COMPATIBLE`. */
 export function compatibilityFindings(
   offered: RuntimeCapabilities,
   required: Requirements,
@@ -151,8 +268,6 @@ export function compatibilityFindings(
   return findings;
 }
 
-// ---------------------------------------------------------------- locality
-
 const CODES = {
   POLICY_ALLOW: ['pass', 'the policy allows the runtime'],
   POLICY_DEFAULT_CURRENT_BOUNDARY: ['pass', 'no rule is needed for data of this classification'],
@@ -182,7 +297,7 @@ const WITHOUT_RULE: Readonly<Record<Classification, LocalityCode>> = {
   restricted: 'RESTRICTED_POLICY_MISSING',
 };
 
-/** Never empty. All rules of the classification apply; each code is reported once. */
+/** Never empty. All rules of the classification apply, and each code is reported once. */
 export function localityFindings(
   offered: RuntimeCapabilities,
   classification: Classification,
@@ -190,7 +305,7 @@ export function localityFindings(
 ): readonly Finding[] {
   const rules = policy?.rules.filter((rule) => rule.classification === classification) ?? [];
   if (rules.length === 0) return [findingOf(WITHOUT_RULE[classification])];
-  // Sets, because a policy may have hundreds of rules and a runtime hundreds of facts.
+  // A policy may have hundreds of rules, and a runtime hundreds of facts.
   const regions = new Set(offered.regions);
   const hardware = new Set(offered.hardware);
   const codes = new Set(rules.flatMap((rule) => ruleCodes(offered, regions, hardware, rule)));
@@ -202,7 +317,6 @@ function findingOf(code: LocalityCode): Finding {
   return { code, status, summary };
 }
 
-/** The codes of one rule, in the order of the findings. */
 function ruleCodes(
   offered: RuntimeCapabilities,
   regions: ReadonlySet<string>,

@@ -17,7 +17,7 @@ interface Facts {
   readonly instance_id: string;
 }
 
-/** Stated by the destination when it has imported a capsule. */
+/** The destination has imported a capsule. */
 export interface ImportFacts extends Facts {
   readonly kind: 'capsule_imported';
   /** Of the capsule. */
@@ -25,25 +25,24 @@ export interface ImportFacts extends Facts {
   readonly destination_runtime_id: string;
 }
 
-/** Stated by the source when the destination owns the execution. */
+/** The destination owns the execution. */
 export interface GrantFacts extends Facts {
   readonly kind: 'ownership_granted';
   /** The first epoch of the destination. */
   readonly epoch: number;
   readonly owner_runtime_id: string;
   readonly handoff_id: string;
-  /** Of the server whose import was accepted: no other server may claim. */
+  /** Of the accepted server: no other server may claim. */
   readonly importer_public_key: string;
 }
 
-/** Deterministic. */
 export function signStatement(key: SigningKey, facts: ImportFacts | GrantFacts): ImportReceipt {
   const statement = canonicalJson(facts);
   const signature = signText(key.privateKey, digestOf(statement));
   return { statement, public_key: key.publicKey, signature };
 }
 
-/** Undefined unless a trusted key signed the text. @param trusted public keys in base64 */
+/** Undefined unless signed by a trusted key, in base64. */
 export function openStatement(
   { statement, public_key, signature }: ImportReceipt,
   trusted: Iterable<string>,
@@ -55,12 +54,11 @@ export function openStatement(
   return json.ok && isJsonObject(json.value) ? json.value : undefined;
 }
 
-/** Whether the statement has all of these facts. */
 export function states(stated: JsonObject, facts: Partial<ImportFacts | GrantFacts>): boolean {
   return Object.entries(facts).every(([name, fact]) => ownValue(stated, name) === fact);
 }
 
-/** Separates statements from everything else that the key signs. */
+/** Separates statements from other signed texts. */
 const LABEL = 'engine-continuity-statement-v1\0';
 
 function digestOf(statement: string): string {

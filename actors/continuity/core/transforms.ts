@@ -1,6 +1,6 @@
 /**
- * Transforms, version 1: copies, moves and drops members in the data of a checkpoint. Paths name own
- * keys of objects only, so inherited members such as `constructor` are never reached.
+ * Transforms, version 1: copies, moves and drops members in the data of a checkpoint. Paths name
+ * own keys of objects only, never inherited members such as `constructor`.
  */
 
 import type { Transform as SentTransform } from '../../../schema/continuity.js';
@@ -13,7 +13,7 @@ const PATH_SEGMENTS_MAX = 32;
 const PATH_SEGMENT_BYTES_MAX = 128;
 /** Repeated copies can grow exponentially; this fits the largest body. */
 const TRANSFORMED_SIZE_MAX = 16 * 1_024 * 1_024;
-/** The nesting limit of stored values. */
+/** As for stored values. */
 const TRANSFORMED_DEPTH_MAX = 256;
 
 /** `to_path` is empty for `drop` only. */
@@ -22,7 +22,7 @@ export interface Transform extends SentTransform {
   readonly to_path: string;
 }
 
-/** The message names the invalid field, as in `transforms[3].from_path`. */
+/** The message names the field, as in `transforms[3].from_path`. */
 export function transformsOf(sent: readonly SentTransform[]): Parsed<readonly Transform[]> {
   return parsing(() => {
     const transforms = sent.map((one, i) => transformOf(one, `transforms[${i}]`));
@@ -31,20 +31,20 @@ export function transformsOf(sent: readonly SentTransform[]): Parsed<readonly Tr
   });
 }
 
-/** Applies the transforms in order to a copy. Missing parents are created, existing values replaced. */
+/** Applies the transforms in order to a copy; creates missing parents and replaces values. */
 export function applyTransforms(
   data: JsonValue,
   transforms: readonly Transform[],
 ): Parsed<JsonValue> {
   return parsing(() => {
-    let left = TRANSFORMED_SIZE_MAX - sizeOf(data, TRANSFORMED_SIZE_MAX, 'the checkpoint');
+    let remaining = TRANSFORMED_SIZE_MAX - sizeOf(data, TRANSFORMED_SIZE_MAX, 'the checkpoint');
     const result = cloned(data);
     for (const [i, { transform, from_path, to_path }] of transforms.entries()) {
       const from = placeOf(`transforms[${i}].from_path`, from_path);
       const to = placeOf(`transforms[${i}].to_path`, to_path);
       let value = valueAt(result, from);
       if (transform === 'copy') {
-        left -= sizeOf(value, left, `transforms[${i}]`);
+        remaining -= sizeOf(value, remaining, `transforms[${i}]`);
         value = cloned(value);
       } else {
         removeAt(result, from);
@@ -95,14 +95,9 @@ function refuseRepeatedTargets(transforms: readonly Transform[]): void {
   }
 }
 
-interface Place {
-  readonly field: string;
-  readonly path: string;
-  readonly parents: readonly string[];
-  readonly key: string;
-}
+type Place = ReturnType<typeof placeOf>;
 
-function placeOf(field: string, path: string): Place {
+function placeOf(field: string, path: string) {
   const parents = path.split('.');
   const key = parents.pop() ?? '';
   return { field, path, parents, key };
@@ -127,7 +122,7 @@ function setAt(data: JsonValue, place: Place, value: JsonValue): void {
   setOwn(parent, place.key, value);
 }
 
-/** The object that holds the last key. @param make called for a missing parent */
+/** @param make called for a missing parent */
 function parentAt(
   data: JsonValue,
   place: Place,
@@ -153,12 +148,8 @@ function cloned(value: JsonValue): JsonValue {
 
 /** Assigning to `__proto__` would set the prototype instead of a key. */
 function setOwn(object: JsonObject, key: string, value: JsonValue): void {
-  Object.defineProperty(object, key, {
-    value,
-    writable: true,
-    enumerable: true,
-    configurable: true,
-  });
+  const attributes = { writable: true, enumerable: true, configurable: true };
+  Object.defineProperty(object, key, { value, ...attributes });
 }
 
 function sizeOf(value: JsonValue, most: number, what: string): number {

@@ -1,6 +1,7 @@
 /**
- * Reads of executions: locations, checkpoints, effects and provenance, and of runtimes, handoffs and
- * migrations. Ids of another tenant are not found; their provenance and effects are empty lists.
+ * Reads of executions and their locations, checkpoints, effects and provenance, and of runtimes,
+ * handoffs and migrations. Ids of another tenant are not found; their provenance and effects are
+ * empty lists.
  */
 
 import { invalid, notFound, unavailable } from '../../../src/base/errors.js';
@@ -37,7 +38,7 @@ import {
   stateAt,
 } from './reads.js';
 
-/** '' is any: only the root key may omit the tenant, and only where the header is optional. */
+/** '' is any: only the root key may omit the tenant, where the header is optional. */
 function tenantOf(call: TenantCall): string {
   return listTenant(call, call.query.tenant_id) ?? '';
 }
@@ -46,7 +47,7 @@ interface TenantCall extends AnyCall {
   readonly query: { readonly tenant_id?: string | undefined };
 }
 
-/** The row with the id in the path. @throws EngineError 404 */
+/** @throws EngineError 404 */
 function named<Row extends { readonly tenant_id: string }>(
   deps: FrontDeps,
   call: TenantCall & CallById,
@@ -93,7 +94,7 @@ const provenance: Operation<'continuity.provenance'> = async (deps, call) => {
   return jsonReply((await deps.reads.page(chainOf(call))).text);
 };
 
-/** Fits the 10,000 entries up to which callers may add, with the longest names. */
+/** Fits the longest chain of callers, with the longest names. */
 const CHAIN_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Without an encryption key no signature is trusted. */

@@ -85,7 +85,6 @@ export const BOUNDARY_LOOKUPS = {
   ),
 } as const;
 
-/** A statement that the execution service also uses. */
 function shared<Row extends object>(name: keyof typeof CONTINUITY_SQL) {
   return lookup<Row>(`reads_continuity_${name}`, CONTINUITY_SQL[name]);
 }
@@ -95,7 +94,6 @@ export const handoffById = shared<HandoffRow>('handoff');
 export const migrationById = shared<MigrationRow>('migration');
 export const stateAt = shared<{ readonly state: InstanceState }>('stateAt');
 
-/** `ContinuityLocation` records by epoch. */
 export const locationList = list({
   columns: selected(LOCATION_COLUMNS),
   from: 'continuity_locations',
@@ -104,7 +102,7 @@ export const locationList = list({
   cheaper: TRY_LATER,
 });
 
-/** `ProvenanceEntry` records in the order of the chain; none of a foreign or unknown execution. */
+/** Empty for a foreign or unknown execution. */
 export const provenanceList = list({
   columns: selected(columnsBut(PROVENANCE_ENTRIES)),
   from: 'provenance_entries',
@@ -115,7 +113,7 @@ export const provenanceList = list({
   cheaper: TRY_LATER,
 });
 
-/** `RuntimeCapabilities` of live runtimes, the latest observed first. */
+/** Live runtimes, the latest observed first. */
 export function runtimeList(
   tenant: string,
   now: UnixMs,
@@ -128,7 +126,7 @@ export function runtimeList(
   };
 }
 
-/** The first boundaries by epoch and time; a checkpoint appears once for each epoch of its instance. */
+/** By epoch and time; a checkpoint appears once for each epoch of its instance. */
 export async function boundaries(
   reads: Reader,
   executionId: string,
@@ -155,7 +153,7 @@ export async function boundaries(
   });
 }
 
-/** The first boundary of that checkpoint, with the JSON text of its data and its predecessor's. */
+/** The first boundary of the checkpoint, with the JSON text of its data and its predecessor's. */
 export async function boundaryOfCheckpoint(
   reads: Reader,
   executionId: string,
@@ -197,13 +195,10 @@ function textOf({ checkpoint_data }: CheckpointWireRow): string {
   return checkpoint_data ?? 'null';
 }
 
-/** The wire record; the summary is optional. */
 function entryOf({ seq: _, redacted_summary, ...entry }: ProvenanceRow): ProvenanceEntry {
   const record = entry as Omit<ProvenanceEntry, 'redacted_summary'>;
   return redacted_summary === null ? record : { ...record, redacted_summary };
 }
-
-const UNKNOWN_BOUNDARY = 'unknown_boundary';
 
 export function checkpointBoundary(
   checkpoint: CheckpointRecord,
@@ -217,7 +212,7 @@ export function checkpointBoundary(
     epoch,
     sequence_id: sequence.id,
     sequence_version: sequence.version,
-    block_id: boundaryBlock(checkpoint.checkpoint_data) ?? UNKNOWN_BOUNDARY,
+    block_id: boundaryBlock(checkpoint.checkpoint_data) ?? 'unknown_boundary',
     checkpoint_sha256: canonicalSha256(checkpoint.checkpoint_data),
     provenance_head: null,
     created_at: checkpoint.created_at,

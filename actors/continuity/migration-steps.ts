@@ -1,15 +1,9 @@
-/** The migration of an instance to another version: the facts it is decided on, and the verdict. */
+/** The steps of a migration to another version: its facts, its verdict, and its rows. */
 
-import type {
-  CheckpointRecord,
-  Execution,
-  MigrateTo,
-  MigrationFinding,
-  MigrationVerdict,
-} from '../../schema/continuity.js';
+import type { CheckpointRecord, Execution, MigrateTo, MigrationFinding, MigrationVerdict, MigrationRecord } from '../../schema/continuity.js';
 import type { SemanticDiff } from '../../schema/release.js';
 import { isTerminal } from '../../schema/states.js';
-import { conflict, EngineError, invalid, notFound } from '../../src/base/errors.js';
+import { conflict, EngineError, invalid, notFound, unavailable } from '../../src/base/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../src/base/json.js';
 import { TooCostly } from '../../src/base/offload.js';
 import { isoTime } from '../../src/base/time.js';
@@ -18,14 +12,19 @@ import { liveCheckpoint } from '../instance/core/live-place.js';
 import { failure, type PositionVerdict } from '../release/core/position.js';
 import { COMPARE_DEFINITIONS } from '../release/jobs.js';
 import { type Place, placeOf } from './capsules.js';
-import { findingCodes, findingsIn, mayApply, verdictOn } from './core/migration.js';
+import { findingCodes, findingsIn, mayApply, verdictOn, type MigrationSecrets, openSecrets, recordOf, type StoredMigration, type StoredSecrets, sealSecrets, storedOf } from './core/migration.js';
 import { applyTransforms, type Transform, transformsOf } from './core/transforms.js';
-import type { ExecutionService } from './execution-service.js';
-import type { ExecutionBefore } from './execution-unit.js';
+import { type ExecutionService, type ExecutionBefore, ExecutionUnit, type NewEntry } from './execution-service.js';
 import { REPLAY_MIGRATION } from './jobs.js';
-import { unchanged } from './migration-rows.js';
-import { unwrapped } from './operation.js';
-import type { VersionRow } from './rows.js';
+import { unwrapped, type RequestTarget } from './operation.js';
+import type { VersionRow, MigrationRow } from './rows.js';
+import { randomBytes } from 'node:crypto';
+import { type MigrationState, mayMoveMigration } from '../../schema/continuity-words.js';
+import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
+import type { Expectations, OrderedChange, OrderView } from '../instance/orders.js';
+import { CHECKPOINT } from '../instance/output-tables.js';
+import type { Turn } from '../runtime/turn.js';
+import { MIGRATION } from './tables.js';
 
 interface Found {
   readonly execution: ExecutionBefore;
@@ -37,7 +36,7 @@ interface Found {
 
 export interface Subject extends Found {
   readonly transforms: readonly Transform[];
-  /** The data of the checkpoint after the transforms. */
+  /** The checkpoint data after the transforms. */
   readonly migrated: JsonValue;
   /** context.data before and after the transforms. */
   readonly sourceData: JsonObject;
@@ -52,8 +51,6 @@ export interface Verdict {
 
 type Target = Pick<MigrateTo, 'version' | 'sequence_id' | 'to_sequence_id' | 'target_sequence_id'>;
 
-// ---------------------------------------------------------------- facts
-
 /** Rejects with 404 when the current instance of the execution is not here. */
 export async function presentPlace(
   { rows }: ExecutionService,
@@ -64,7 +61,7 @@ export async function presentPlace(
   return place;
 }
 
-/** Rejects with 404 like `presentPlace`, 409 when the instance has ended. */
+/** Rejects with 409 when the instance has ended. */
 export async function livePlace(service: ExecutionService, execution: Execution): Promise<Place> {
   const place = await presentPlace(service, execution);
   const { state } = place.row;
@@ -72,7 +69,7 @@ export async function livePlace(service: ExecutionService, execution: Execution)
   return place;
 }
 
-/** A checkpoint of the current state of the instance, which is not stored yet. */
+/** A checkpoint of the current state, not stored yet. */
 export async function captured(
   service: ExecutionService,
   { current_instance_id: instance_id }: Execution,
@@ -89,7 +86,6 @@ export async function captured(
   };
 }
 
-/** Rejects with 404 when the tenant has no such sequence. */
 export async function versionOf(
   service: ExecutionService,
   tenant: string,
@@ -100,7 +96,6 @@ export async function versionOf(
   return row;
 }
 
-/** Rejects with 404 when there is no such version, 400 when it is of another sequence. */
 export async function targetOf(
   service: ExecutionService,
   { tenant_id, namespace, name }: VersionRow,
@@ -132,7 +127,7 @@ export function subjectOf(found: Found, sent: MigrateTo['transforms']): Subject 
   return { ...found, transforms, migrated, sourceData, targetData: dataIn(migrated, place) };
 }
 
-/** context.data: the snapshot of the checkpoint, if it has one. */
+/** The snapshot of the checkpoint, if it has one. */
 function dataIn(checkpointData: JsonValue, { data }: Place): JsonObject {
   const snapshot = isJsonObject(checkpointData)
     ? ownValue(checkpointData, 'context_snapshot')
@@ -140,9 +135,7 @@ function dataIn(checkpointData: JsonValue, { data }: Place): JsonObject {
   return isJsonObject(snapshot) ? snapshot : data;
 }
 
-// ---------------------------------------------------------------- verdict
-
-/** Total size of the outputs that a replay holds in memory. */
+/** Outputs that a replay keeps in memory. */
 const HISTORY_BYTES_MAX = 32 * 1024 * 1024;
 
 export async function judgeMigration(
@@ -179,18 +172,17 @@ export async function judgeMigration(
   return { disposition: verdictOn(codes, hasTransforms), codes, findings };
 }
 
-/** @throws EngineError 409 */
 export function checkVerdict(
   { disposition: verdict, findings }: Pick<Verdict, 'disposition' | 'findings'>,
   isApproved: boolean,
 ): void {
   if (mayApply(verdict, isApproved)) return;
   const isOpen = verdict === 'approval_required';
-  const told = isOpen ? 'the migration has to be approved' : `the verdict is ${verdict}`;
-  throw conflictFor(findings, { reason: told, verdict });
+  const reason = isOpen ? 'the migration has to be approved' : `the verdict is ${verdict}`;
+  throw conflictFor(findings, { reason, verdict });
 }
 
-/** Asks the instance for waits it could not keep and clean-ups it would lose. */
+/** Asks the instance which waits it cannot keep and which clean-ups it would lose. */
 function foreseen(
   service: ExecutionService,
   { execution, place, target, targetData: data }: Subject,
@@ -232,4 +224,109 @@ async function replay(
     if (!(error instanceof TooCostly)) log.error({ instanceId: instance, err: error }, 'defect');
     return failure('REPLAY_TOO_LARGE', 'the replay takes too long or too much');
   }
+}
+
+export interface OpenMigration {
+  readonly row: MigrationRow;
+  readonly stored: StoredMigration;
+  readonly secrets: MigrationSecrets;
+}
+
+/** Rejects with 409 when the migration is in another state. */
+export async function openMigration(
+  service: ExecutionService,
+  { tenant, id }: RequestTarget,
+  state: MigrationState,
+): Promise<OpenMigration> {
+  const row = await service.rows.owned('migration', tenant, id);
+  if (row.state !== state) throw conflict(`migration ${id} is ${row.state}, not ${state}`);
+  const secrets = openSecrets(row, service.keyring?.opening ?? []);
+  if (secrets === undefined) {
+    throw unavailable('ENG_NO_KEYS', 'no key of the server opens what is sealed of the migration');
+  }
+  return { row, stored: storedOf(row), secrets };
+}
+
+export function insertMigration(
+  { keyring }: ExecutionService,
+  turn: Turn,
+  stored: StoredMigration,
+  secrets: MigrationSecrets,
+  state: Exclude<MigrationState, 'rolled_back'> = 'planned',
+): void {
+  const { id, tenant_id, continuity_id, created_at } = stored.plan;
+  turn.put(MIGRATION.set, id, {
+    id,
+    continuity_id,
+    tenant_id,
+    state,
+    record: stored,
+    secrets: sealSecrets(stored.plan, secrets, keyring?.payload, randomBytes(NONCE_BYTES)),
+    created_at,
+    updated_at: created_at,
+  });
+}
+
+/** @returns the wire record after the move */
+export function moveMigration(
+  service: ExecutionService,
+  turn: Turn,
+  { row, stored, secrets }: OpenMigration,
+  state: MigrationState,
+  changes: Partial<StoredMigration>,
+): MigrationRecord {
+  if (!mayMoveMigration(row.state as MigrationState, state)) {
+    throw new Error(`a migration cannot go from ${row.state} to ${state}`);
+  }
+  const record: StoredMigration = { ...stored, ...changes };
+  // The sealed part never changes.
+  const sealed = JSON.parse(row.secrets) as StoredSecrets;
+  const updated_at = isoTime(service.now);
+  turn.put(MIGRATION.set, row.id, { ...row, state, record, secrets: sealed, updated_at });
+  return recordOf(record, state, secrets);
+}
+
+/** Moves the execution to the next epoch, and creates it if it has no row. */
+export function nextEpoch(service: ExecutionService, execution: ExecutionBefore): ExecutionUnit {
+  const changes = { epoch: execution.epoch + 1 };
+  return execution.version === undefined
+    ? ExecutionUnit.begin(service, execution, changes)
+    : new ExecutionUnit(service, execution, changes);
+}
+
+interface VersionChange {
+  readonly execution: ExecutionBefore;
+  readonly place: Place;
+  readonly checkpoint_data: JsonValue;
+  readonly entry: NewEntry;
+  readonly change: OrderedChange;
+  readonly expect?: Expectations;
+}
+
+/** Commits a unit of `nextEpoch` that changes the version of the instance. */
+export async function changeVersion(
+  service: ExecutionService,
+  unit: ExecutionUnit,
+  { execution, place, checkpoint_data, entry, change, expect }: VersionChange,
+): Promise<OrderView> {
+  const { current_instance_id: instance_id } = execution;
+  const id = service.newIdLike(instance_id);
+  const created_at = isoTime(service.now);
+  unit.put(CHECKPOINT.insert, id, { id, instance_id, checkpoint_data, created_at });
+  unit.locate(null);
+  await unit.enter(entry);
+  const order = { expect: { ...unchanged(execution, place), ...expect }, changes: [change] };
+  return service.order(execution, order, unit);
+}
+
+/** The instance is unchanged since it was read. */
+export function unchanged({ epoch }: Execution, { row, sha256 }: Place): Expectations {
+  return {
+    states: [row.state],
+    sequenceId: row.sequence_id,
+    epoch,
+    fence: 'none',
+    isAtRest: true,
+    placeSha256: sha256,
+  };
 }
