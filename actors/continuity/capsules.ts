@@ -13,15 +13,20 @@ import { conflict, invalid, tooLarge } from '../../src/base/errors.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { type Job, TooCostly } from '../../src/base/offload.js';
 import { isoTime } from '../../src/base/time.js';
-import type { Plan } from '../../src/core/plan.js';
 import { KEY_BYTES, type PayloadKey, parseTransferKey } from '../../src/core/sealing/keys.js';
 import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
 import type { Plans } from '../catalog/plans.js';
 import { type LivePlace, placeSha256 } from '../instance/core/live-place.js';
 import type { Turn } from '../runtime/turn.js';
-import { CAPSULE_CONTENT_TYPE, type CapsuleFacts, PAYLOAD_BYTES_MAX, type PayloadFrame, type SealedCapsule } from './core/capsule.js';
+import {
+  CAPSULE_CONTENT_TYPE,
+  type CapsuleFacts,
+  PAYLOAD_BYTES_MAX,
+  type PayloadFrame,
+  type SealedCapsule,
+} from './core/capsule.js';
 import { writeTree } from './core/execution-tree.js';
-import type { ExecutionService, ExecutionBefore } from './execution-service.js';
+import type { ExecutionBefore, ExecutionService } from './execution-service.js';
 import { SEAL_CAPSULE } from './jobs.js';
 import { keysOf, unwrapped } from './operation.js';
 import type { ContinuityRows, PlaceRow } from './rows.js';
@@ -199,11 +204,7 @@ export async function checkpointOf(
 }
 
 /** The plan with the injected blocks of one instance. Rejects with 409 when there is none. */
-export async function planOf(
-  plans: Plans,
-  sequence: string,
-  blocks: readonly JsonObject[],
-): Promise<Plan> {
+export async function planOf(plans: Plans, sequence: string, blocks: readonly JsonObject[]) {
   const own = blocks as unknown as Block[];
   const compiled =
     own.length === 0

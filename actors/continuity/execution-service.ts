@@ -6,11 +6,23 @@
  */
 
 import type { Execution, ProvenanceEntry } from '../../schema/continuity.js';
-import { DATABASE_AWAY, EngineError, fromErrorData, UNKNOWN_OUTCOME, conflict } from '../../src/base/errors.js';
+import {
+  type HandoffState,
+  mayMoveHandoff,
+  type ProvenanceKind,
+} from '../../schema/continuity-words.js';
+import {
+  conflict,
+  DATABASE_AWAY,
+  EngineError,
+  fromErrorData,
+  UNKNOWN_OUTCOME,
+} from '../../src/base/errors.js';
 import { routeOf, shardOf } from '../../src/base/ids.js';
 import type { Logger } from '../../src/base/log.js';
 import type { Offload } from '../../src/base/offload.js';
-import { type UnixMs, isoTime } from '../../src/base/time.js';
+import { isoTime, type UnixMs } from '../../src/base/time.js';
+import { canonicalSha256 } from '../../src/core/sealing/canonical-json.js';
 import type { Keyring } from '../../src/core/sealing/keys.js';
 import type { Plans } from '../catalog/plans.js';
 import type { Order, OrderAnswer, OrderView } from '../instance/orders.js';
@@ -18,11 +30,9 @@ import type { ShardSettings } from '../runtime/kernel.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import { Service, type ServiceDeps } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
-import type { ContinuityRows, ExecutionRow, HandoffRow } from './rows.js';
-import { type HandoffState, mayMoveHandoff, type ProvenanceKind } from '../../schema/continuity-words.js';
-import { canonicalSha256 } from '../../src/core/sealing/canonical-json.js';
 import { handoffTerms } from './core/handoff.js';
 import { nextProvenanceEntry } from './core/provenance.js';
+import type { ContinuityRows, ExecutionRow, HandoffRow } from './rows.js';
 import { EXECUTION, HANDOFF, LOCATION, PROVENANCE } from './tables.js';
 
 export interface ExecutionServiceDeps extends ServiceDeps {

@@ -1,6 +1,6 @@
 /** The creation of executions, and reports of callers about them. */
 
-import type { EffectReceipt, Execution } from '../../schema/continuity.js';
+import type { Execution } from '../../schema/continuity.js';
 import { conflict } from '../../src/base/errors.js';
 import { owned, seenBy } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
@@ -104,10 +104,6 @@ export const settleEffect: Serve<'continuity.resolveEffect'> = async (
   return receipt;
 };
 
-export async function effectOf(
-  { rows }: ExecutionService,
-  tenant: string,
-  id: string,
-): Promise<EffectReceipt> {
+export async function effectOf({ rows }: ExecutionService, tenant: string, id: string) {
   return owned(await rows.effect(id), tenant, `effect ${id}`);
 }

@@ -16,7 +16,15 @@ import type { ImportExpectation } from './core/capsule.js';
 import { exportConflict, handoffStateAt, handoffTerms, handoffView } from './core/handoff.js';
 import { isLive } from './core/runtimes.js';
 import { type ExecutionService, ExecutionUnit } from './execution-service.js';
-import { decisionOf, type HandoffAndExecution, handoffAndExecution, reclaim, requireExecution, requireState, settle } from './handoffs.js';
+import {
+  decisionOf,
+  type HandoffAndExecution,
+  handoffAndExecution,
+  reclaim,
+  requireExecution,
+  requireState,
+  settle,
+} from './handoffs.js';
 import { importInstance, importOf, openFor } from './imports.js';
 import { keysOf, refuseFor, type Serve } from './operation.js';
 import { termsIn } from './placements.js';

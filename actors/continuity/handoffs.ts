@@ -8,7 +8,13 @@ import type { Execution } from '../../schema/continuity.js';
 import { type HandoffState, holdsExecution } from '../../schema/continuity-words.js';
 import type { Handoff } from '../../schema/handoff.js';
 import { conflict } from '../../src/base/errors.js';
-import { creationConflict, EXPORT_FAILED, handoffStateAt, handoffView, requestedHandoff } from './core/handoff.js';
+import {
+  creationConflict,
+  EXPORT_FAILED,
+  handoffStateAt,
+  handoffView,
+  requestedHandoff,
+} from './core/handoff.js';
 import type { PlacementDecision } from './core/placement.js';
 import { type ExecutionService, ExecutionUnit } from './execution-service.js';
 import { type RequestTarget, refuseFor, type Serve } from './operation.js';
@@ -79,19 +85,11 @@ export interface HandoffAndExecution {
   readonly execution: ExecutionRow;
 }
 
-export async function decisionOf(
-  { rows }: ExecutionService,
-  tenant: string,
-  id: string,
-): Promise<PlacementDecision> {
+export async function decisionOf({ rows }: ExecutionService, tenant: string, id: string) {
   return JSON.parse((await rows.owned('decision', tenant, id)).record) as PlacementDecision;
 }
 
-export function requireState(
-  service: ExecutionService,
-  handoff: HandoffRow,
-  state: HandoffState,
-): void {
+export function requireState(service: ExecutionService, handoff: HandoffRow, state: HandoffState) {
   const is = handoffStateAt(handoff, service.now);
   if (is !== state) throw conflict(`handoff ${handoff.id} is ${is}, not ${state}`);
 }
@@ -109,10 +107,7 @@ export function requireExecution(
 }
 
 /** Ends interrupted, expired and completed handoffs. @returns the execution after that */
-export async function settle(
-  service: ExecutionService,
-  execution: ExecutionRow,
-): Promise<ExecutionRow> {
+export async function settle(service: ExecutionService, execution: ExecutionRow) {
   const { rows, now } = service;
   const handoffs = await rows.all('handoffs', execution.continuity_id);
   const open = handoffs.find(isOpen);
@@ -137,11 +132,7 @@ export async function settle(
 }
 
 /** Both after `settle`. */
-export async function handoffAndExecution(
-  service: ExecutionService,
-  tenant: string,
-  id: string,
-): Promise<HandoffAndExecution> {
+export async function handoffAndExecution(service: ExecutionService, tenant: string, id: string) {
   const { rows } = service;
   const { tenant_id, continuity_id } = await rows.owned('handoff', tenant, id);
   const execution = await settle(service, await rows.owned('execution', tenant_id, continuity_id));
@@ -149,10 +140,7 @@ export async function handoffAndExecution(
 }
 
 /** Settles, and takes back an execution in transfer without an open handoff. */
-export async function reclaim(
-  service: ExecutionService,
-  before: ExecutionRow,
-): Promise<ExecutionRow> {
+export async function reclaim(service: ExecutionService, before: ExecutionRow) {
   const execution = await settle(service, before);
   if (execution.state !== 'transferring') return execution;
   const open = await openHandoff(service, execution);
@@ -161,10 +149,7 @@ export async function reclaim(
     : execution;
 }
 
-export async function openHandoff(
-  { rows }: ExecutionService,
-  { continuity_id }: ExecutionRow,
-): Promise<HandoffRow | undefined> {
+export async function openHandoff({ rows }: ExecutionService, { continuity_id }: ExecutionRow) {
   return (await rows.all('handoffs', continuity_id)).find(isOpen);
 }
 

@@ -23,7 +23,15 @@ import { INJECTION, INSTANCE } from '../instance/tables.js';
 import { putOwnership } from '../instance/version-switch.js';
 import { Turn } from '../runtime/turn.js';
 import { planOf, transferKeyIn, workOn } from './capsules.js';
-import { type ImportExpectation, manifestFault, type OpenedCapsule, PAYLOAD_BYTES_MAX, type PayloadFrame, sequenceFault, trustOf } from './core/capsule.js';
+import {
+  type ImportExpectation,
+  manifestFault,
+  type OpenedCapsule,
+  PAYLOAD_BYTES_MAX,
+  type PayloadFrame,
+  sequenceFault,
+  trustOf,
+} from './core/capsule.js';
 import { type ExecutionTree, readOwnBlocks, readTree } from './core/execution-tree.js';
 import { handoffStateAt, handoffTerms } from './core/handoff.js';
 import { type ImportFacts, signStatement } from './core/statements.js';

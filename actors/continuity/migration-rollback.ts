@@ -20,7 +20,14 @@ import { manifestFault, type OpenedCapsule, rollbackCapsuleOf, trustOf } from '.
 import { readTree } from './core/execution-tree.js';
 import type { ExecutionService } from './execution-service.js';
 import { OPEN_CAPSULE } from './jobs.js';
-import { changeVersion, moveMigration, nextEpoch, type OpenMigration, openMigration, presentPlace } from './migration-steps.js';
+import {
+  changeVersion,
+  moveMigration,
+  nextEpoch,
+  type OpenMigration,
+  openMigration,
+  presentPlace,
+} from './migration-steps.js';
 import { keysOf, refuseFor, type Serve, unwrapped } from './operation.js';
 import type { ExecutionRow, OutputKeyRow } from './rows.js';
 

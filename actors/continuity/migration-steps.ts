@@ -1,6 +1,15 @@
 /** The steps of a migration to another version: its facts, its verdict, and its rows. */
 
-import type { CheckpointRecord, Execution, MigrateTo, MigrationFinding, MigrationVerdict, MigrationRecord } from '../../schema/continuity.js';
+import { randomBytes } from 'node:crypto';
+import type {
+  CheckpointRecord,
+  Execution,
+  MigrateTo,
+  MigrationFinding,
+  MigrationRecord,
+  MigrationVerdict,
+} from '../../schema/continuity.js';
+import { type MigrationState, mayMoveMigration } from '../../schema/continuity-words.js';
 import type { SemanticDiff } from '../../schema/release.js';
 import { isTerminal } from '../../schema/states.js';
 import { conflict, EngineError, invalid, notFound, unavailable } from '../../src/base/errors.js';
@@ -8,22 +17,37 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../s
 import { TooCostly } from '../../src/base/offload.js';
 import { isoTime } from '../../src/base/time.js';
 import { conflictFor } from '../../src/core/migration-findings.js';
-import { liveCheckpoint } from '../instance/core/live-place.js';
-import { failure, type PositionVerdict } from '../release/core/position.js';
-import { COMPARE_DEFINITIONS } from '../release/jobs.js';
-import { type Place, placeOf } from './capsules.js';
-import { findingCodes, findingsIn, mayApply, verdictOn, type MigrationSecrets, openSecrets, recordOf, type StoredMigration, type StoredSecrets, sealSecrets, storedOf } from './core/migration.js';
-import { applyTransforms, type Transform, transformsOf } from './core/transforms.js';
-import { type ExecutionService, type ExecutionBefore, ExecutionUnit, type NewEntry } from './execution-service.js';
-import { REPLAY_MIGRATION } from './jobs.js';
-import { unwrapped, type RequestTarget } from './operation.js';
-import type { VersionRow, MigrationRow } from './rows.js';
-import { randomBytes } from 'node:crypto';
-import { type MigrationState, mayMoveMigration } from '../../schema/continuity-words.js';
 import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
+import { liveCheckpoint } from '../instance/core/live-place.js';
 import type { Expectations, OrderedChange, OrderView } from '../instance/orders.js';
 import { CHECKPOINT } from '../instance/output-tables.js';
+import { failure, type PositionVerdict } from '../release/core/position.js';
+import { COMPARE_DEFINITIONS } from '../release/jobs.js';
 import type { Turn } from '../runtime/turn.js';
+import { type Place, placeOf } from './capsules.js';
+import {
+  findingCodes,
+  findingsIn,
+  type MigrationSecrets,
+  mayApply,
+  openSecrets,
+  recordOf,
+  type StoredMigration,
+  type StoredSecrets,
+  sealSecrets,
+  storedOf,
+  verdictOn,
+} from './core/migration.js';
+import { applyTransforms, type Transform, transformsOf } from './core/transforms.js';
+import {
+  type ExecutionBefore,
+  type ExecutionService,
+  ExecutionUnit,
+  type NewEntry,
+} from './execution-service.js';
+import { REPLAY_MIGRATION } from './jobs.js';
+import { type RequestTarget, unwrapped } from './operation.js';
+import type { MigrationRow, VersionRow } from './rows.js';
 import { MIGRATION } from './tables.js';
 
 interface Found {
@@ -86,11 +110,7 @@ export async function captured(
   };
 }
 
-export async function versionOf(
-  service: ExecutionService,
-  tenant: string,
-  id: string,
-): Promise<VersionRow> {
+export async function versionOf(service: ExecutionService, tenant: string, id: string) {
   const row = await service.rows.one('version', id);
   if (row?.tenant_id !== tenant) throw notFound(`sequence ${id}`);
   return row;
@@ -138,10 +158,7 @@ function dataIn(checkpointData: JsonValue, { data }: Place): JsonObject {
 /** Outputs that a replay keeps in memory. */
 const HISTORY_BYTES_MAX = 32 * 1024 * 1024;
 
-export async function judgeMigration(
-  service: ExecutionService,
-  subject: Subject,
-): Promise<Verdict> {
+export async function judgeMigration(service: ExecutionService, subject: Subject) {
   const { source, target, execution, transforms } = subject;
   const hasTransforms = transforms.length > 0;
   const [diffText, outputBlocks, stored] = await Promise.all([

@@ -4,7 +4,12 @@
  * instance without a plan: it need not be enrolled, and continues in its state.
  */
 
-import type { MigratedInstance, MigrationPlan, MigrationRecord, PlanMigration } from '../../schema/continuity.js';
+import type {
+  MigratedInstance,
+  MigrationPlan,
+  MigrationRecord,
+  PlanMigration,
+} from '../../schema/continuity.js';
 import { conflict, invalid } from '../../src/base/errors.js';
 import { owned } from '../../src/base/tenancy.js';
 import { isoTime } from '../../src/base/time.js';
@@ -14,10 +19,28 @@ import type { Turn } from '../runtime/turn.js';
 import { checkpointOf, contextOf, sealInstance } from './capsules.js';
 import { rollbackCapsuleOf } from './core/capsule.js';
 import { type MigrationSecrets, retentionSeconds, type StoredMigration } from './core/migration.js';
-import { type ExecutionService, type ExecutionBefore, ExecutionUnit } from './execution-service.js';
+import { type ExecutionBefore, type ExecutionService, ExecutionUnit } from './execution-service.js';
 import { implicitExecution } from './executions.js';
 import { reclaim } from './handoffs.js';
-import { changeVersion, insertMigration, moveMigration, nextEpoch, type OpenMigration, openMigration, unchanged, captured, checkVerdict, judgeMigration, livePlace, presentPlace, type Subject, subjectOf, targetOf, type Verdict, versionOf } from './migration-steps.js';
+import {
+  captured,
+  changeVersion,
+  checkVerdict,
+  insertMigration,
+  judgeMigration,
+  livePlace,
+  moveMigration,
+  nextEpoch,
+  type OpenMigration,
+  openMigration,
+  presentPlace,
+  type Subject,
+  subjectOf,
+  targetOf,
+  unchanged,
+  type Verdict,
+  versionOf,
+} from './migration-steps.js';
 import { keysOf, type RequestTarget, type Serve } from './operation.js';
 import type { ExecutionRow } from './rows.js';
 
@@ -51,10 +74,7 @@ export const planMigration: Serve<'migrations.plan'> = async (service, { tenant,
 };
 
 /** Rejects with 409 while the execution is being handed over. */
-async function ownedExecution(
-  service: ExecutionService,
-  found: ExecutionRow,
-): Promise<ExecutionRow> {
+async function ownedExecution(service: ExecutionService, found: ExecutionRow) {
   const execution = await reclaim(service, found);
   const { state, continuity_id } = execution;
   if (state !== 'owned') throw conflict(`execution ${continuity_id} is ${state}`);

@@ -9,11 +9,27 @@ import type { Messages, Room } from '../runtime/room.js';
 import { ExecutionService, type ExecutionServiceDeps } from './execution-service.js';
 import { appendProvenance, createExecution, effectOf, settleEffect } from './executions.js';
 import { attachCapsule, exportHandoff } from './exports.js';
-import { answerFence, createHandoff, rejectHandoff, resumeHandoff, revokeHandoff } from './handoffs.js';
+import {
+  answerFence,
+  createHandoff,
+  rejectHandoff,
+  resumeHandoff,
+  revokeHandoff,
+} from './handoffs.js';
 import { importCapsule } from './imports.js';
 import { rollBack } from './migration-rollback.js';
-import { applyMigration, executionOfInstance, migrateInstance, planMigration } from './migrations.js';
-import type { ContinuityOperation, ExecutionOperation, ExecutionOperations, RequestTarget } from './operation.js';
+import {
+  applyMigration,
+  executionOfInstance,
+  migrateInstance,
+  planMigration,
+} from './migrations.js';
+import type {
+  ContinuityOperation,
+  ExecutionOperation,
+  ExecutionOperations,
+  RequestTarget,
+} from './operation.js';
 import { acceptHandoff, claimExecution, executionIn } from './ownership.js';
 import { place, preview, registerRuntime } from './placements.js';
 

@@ -5,7 +5,13 @@
  */
 
 import { isUuid } from '../../schema/formats.js';
-import type { AcceptHandoff, ClaimExecution, HandoffAccepted, ImportReceipt, OwnershipGrant } from '../../schema/handoff.js';
+import type {
+  AcceptHandoff,
+  ClaimExecution,
+  HandoffAccepted,
+  ImportReceipt,
+  OwnershipGrant,
+} from '../../schema/handoff.js';
 import { conflict, EngineError, invalid, notFound } from '../../src/base/errors.js';
 import { isJsonObject, type JsonObject, ownValue } from '../../src/base/json.js';
 import { parseJson } from '../../src/base/json-guard.js';
@@ -13,7 +19,14 @@ import { isoTime } from '../../src/base/time.js';
 import { handoffView } from './core/handoff.js';
 import { type GrantFacts, openStatement, signStatement, states } from './core/statements.js';
 import { type ExecutionService, ExecutionUnit, shownExecution } from './execution-service.js';
-import { fenceMoved, type HandoffAndExecution, handoffAndExecution, MOVED_FENCE, requireExecution, requireState } from './handoffs.js';
+import {
+  fenceMoved,
+  type HandoffAndExecution,
+  handoffAndExecution,
+  MOVED_FENCE,
+  requireExecution,
+  requireState,
+} from './handoffs.js';
 import { keysOf, type Serve } from './operation.js';
 import type { ImportRow } from './rows.js';
 

@@ -8,8 +8,20 @@ import { invalid, notFound } from '../../src/base/errors.js';
 import { isoTime } from '../../src/base/time.js';
 import { familyFindings } from '../instance/core/family.js';
 import { Turn } from '../runtime/turn.js';
-import { type HandoffPreview, liveCandidates, type PlacementDecision, placeExecution, placementDecision, previewHandoff } from './core/placement.js';
-import { type PlacementTerms, placementTerms, type SentTerms, capabilitiesOf } from './core/runtimes.js';
+import {
+  type HandoffPreview,
+  liveCandidates,
+  type PlacementDecision,
+  placeExecution,
+  placementDecision,
+  previewHandoff,
+} from './core/placement.js';
+import {
+  capabilitiesOf,
+  type PlacementTerms,
+  placementTerms,
+  type SentTerms,
+} from './core/runtimes.js';
 import type { ExecutionService } from './execution-service.js';
 import { type Serve, unwrapped } from './operation.js';
 import type { ExecutionRow } from './rows.js';

@@ -162,12 +162,8 @@ export const HANDOFFS = table(
 
 export const HANDOFF = mutations('handoff', {
   set: set(HANDOFFS, [
-    'state',
-    'capsule_id',
-    'capsule_expires_at',
-    'version',
-    'failure_code',
-    'updated_at',
+    ...(['state', 'capsule_id', 'capsule_expires_at'] as const),
+    ...(['version', 'failure_code', 'updated_at'] as const),
   ]),
 });
 
@@ -232,14 +228,6 @@ export const EFFECT_RESOLUTION = mutations('effectResolution', {
 });
 
 export const CONTINUITY_STORE = [
-  EXECUTION,
-  LOCATION,
-  PROVENANCE,
-  RUNTIME,
-  PLACEMENT,
-  HANDOFF,
-  ARTIFACT,
-  CAPSULE_IMPORT,
-  MIGRATION,
-  EFFECT_RESOLUTION,
+  ...[EXECUTION, LOCATION, PROVENANCE, RUNTIME, PLACEMENT],
+  ...[HANDOFF, ARTIFACT, CAPSULE_IMPORT, MIGRATION, EFFECT_RESOLUTION],
 ];

@@ -14,9 +14,7 @@ const SETTINGS =
 const DURABLE = `select set_config('synchronous_commit', coalesce(
   nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)`;
 
-export async function connectCommand(
-  options: Omit<ConnectionOptions, 'applicationName'>,
-): Promise<pg.Client> {
+export async function connectCommand(options: Omit<ConnectionOptions, 'applicationName'>) {
   const client = createClient({
     ...options,
     connectionString: withSettings(options.connectionString, SETTINGS),
@@ -28,10 +26,7 @@ export async function connectCommand(
   return client;
 }
 
-export async function transaction<Result>(
-  client: pg.ClientBase,
-  work: () => Promise<Result>,
-): Promise<Result> {
+export async function transaction<Result>(client: pg.ClientBase, work: () => Promise<Result>) {
   await client.query('begin');
   try {
     const result = await work();

@@ -229,9 +229,7 @@ export class Directory {
   }
 
   /** @returns undefined when the name is taken */
-  async createCell(
-    cell: Pick<CellRow, 'name' | 'database_url' | 'engines' | 'state'>,
-  ): Promise<CellRow | undefined> {
+  async createCell(cell: Pick<CellRow, 'name' | 'database_url' | 'engines' | 'state'>) {
     const rows = await this.#rows<CellRow>(
       `with ${RAISED} insert into cluster.cells (name, database_url, engines, state)
        select $1, $2, $3, $4 from raised on conflict do nothing returning ${CELL_COLUMNS}`,
@@ -259,9 +257,7 @@ export class Directory {
   }
 
   /** Removes a cell that nothing refers to, or returns why it was kept. */
-  removeCell(
-    name: string,
-  ): Promise<'missing' | 'has tenants' | 'has engines' | 'is moved' | undefined> {
+  removeCell(name: string) {
     return this.transaction(async (client) => {
       // Takes the lock of all changes: no tenant is placed in the cell meanwhile.
       await client.query(`with ${RAISED} select from raised`);
@@ -277,10 +273,10 @@ export class Directory {
         [name, ENGINE_SILENT_MS],
       );
       const found = rows[0];
-      if (found?.cell !== true) return 'missing';
-      if (found.moves) return 'is moved';
-      if (found.tenants) return 'has tenants';
-      if (found.engines) return 'has engines';
+      if (found?.cell !== true) return 'missing' as const;
+      if (found.moves) return 'is moved' as const;
+      if (found.tenants) return 'has tenants' as const;
+      if (found.engines) return 'has engines' as const;
       await client.query('delete from cluster.engines where cell = $1', [name]);
       await client.query('delete from cluster.cells where name = $1', [name]);
       return undefined;
@@ -323,10 +319,7 @@ export class Directory {
   }
 
   /** Placements changed after this position; an empty tenant precedes all others of its revision. */
-  placedSince(
-    after: Pick<PlacementRow, 'revision' | 'tenant_id'>,
-    limit: number,
-  ): Promise<PlacementRow[]> {
+  placedSince(after: Pick<PlacementRow, 'revision' | 'tenant_id'>, limit: number) {
     return this.#rows<PlacementRow>(
       `select ${PLACEMENT_COLUMNS} from cluster.placements where (revision, tenant_id) > ($1, $2)
        order by revision, tenant_id limit $3`,

@@ -199,9 +199,7 @@ export class Membership {
   }
 
   /** @param step runs one part of the work */
-  async #settleFound(
-    step: <Result>(work: () => Promise<Result>) => Promise<Result>,
-  ): Promise<void> {
+  async #settleFound(step: <Result>(work: () => Promise<Result>) => Promise<Result>) {
     const { placement } = this;
     for (let after = ''; !this.#isStopped; ) {
       const from = after;

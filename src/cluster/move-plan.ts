@@ -72,8 +72,8 @@ export interface CellTraits {
 
 /** Other tables and columns than this program knows would not be copied. @throws MoveError */
 export function expectSameMigration(
-  source: Pick<CellTraits, 'cell' | 'migration'>,
-  target: Pick<CellTraits, 'cell' | 'migration'>,
+  source: Omit<CellTraits, 'key_ids'>,
+  target: Omit<CellTraits, 'key_ids'>,
   own: number,
 ): void {
   if (source.migration !== target.migration) {
@@ -102,16 +102,9 @@ export function expectCompatible(source: CellTraits, target: CellTraits, own: nu
 /** @throws MoveError */
 export function nextStep(facts: MoveFacts): Step {
   if (facts.isEnded) return 'nothing';
-  switch (facts.state) {
-    case 'copying':
-      return beforeSwitch(facts);
-    case 'switched':
-      return afterSwitch(facts);
-    case 'given_up':
-      return afterGivingUp(facts);
-    case 'done':
-      return 'end';
-  }
+  if (facts.state === 'copying') return beforeSwitch(facts);
+  if (facts.state === 'switched') return afterSwitch(facts);
+  return facts.state === 'given_up' ? afterGivingUp(facts) : 'end';
 }
 
 function beforeSwitch({ moveId, source, target }: MoveFacts): Step {

@@ -63,11 +63,7 @@ export async function copyTable(
   );
 }
 
-export async function tallyOf(
-  client: pg.Client,
-  table: TenantTable,
-  tenant: string,
-): Promise<Tally> {
+export async function tallyOf(client: pg.Client, table: TenantTable, tenant: string) {
   const { name, columns } = table;
   const hash = `hashtextextended(row(${columns.join(', ')})::text collate "C", 0)`;
   const { rows } = await client.query<{ rows: string; hash: string }>(

@@ -148,32 +148,24 @@ export class TenantMover {
   async #do(step: Step): Promise<void> {
     const { moves } = this.#options;
     const { id, from_cell, to_cell } = this.#move;
-    switch (step) {
-      case 'suspend-source':
+    const actions: Partial<Record<Step, () => Promise<void>>> = {
+      'suspend-source': async () => {
         await this.#expectFreeSlugs();
-        return this.#put('source', 'leaving', to_cell);
-      case 'suspend-target':
-        return this.#put('target', 'arriving', from_cell);
-      case 'copy':
-        return this.#copy();
-      case 'switch':
-        return moves.switchOver(id);
-      case 'admit-target':
-        return this.#become('target', 'arriving', 'admitted');
-      case 'depart-source':
-        return this.#become('source', 'leaving', 'left');
-      case 'readmit-source':
-        return this.#become('source', 'leaving', 'admitted');
-      case 'clear-source':
-        await this.#delete('source', 'left');
-        return moves.end(id);
-      case 'clear-target':
-        return this.#clearTarget();
-      case 'end':
-        return moves.end(id);
-      default:
-        throw new MoveError(`${step} cannot be carried out`);
-    }
+        await this.#put('source', 'leaving', to_cell);
+      },
+      'suspend-target': () => this.#put('target', 'arriving', from_cell),
+      copy: () => this.#copy(),
+      switch: () => moves.switchOver(id),
+      'admit-target': () => this.#become('target', 'arriving', 'admitted'),
+      'depart-source': () => this.#become('source', 'leaving', 'left'),
+      'readmit-source': () => this.#become('source', 'leaving', 'admitted'),
+      'clear-source': () => this.#delete('source', 'left').then(() => moves.end(id)),
+      'clear-target': () => this.#clearTarget(),
+      end: () => moves.end(id),
+    };
+    const action = actions[step];
+    if (action === undefined) throw new MoveError(`${step} cannot be carried out`);
+    await action();
   }
 
   /** Replaces the row of an earlier move. */

@@ -196,18 +196,11 @@ export class CellPlacement implements Placement {
   }
 
   #expectHere(place: TenantPlace): void {
-    switch (place.is) {
-      case 'here':
-      case 'new':
-        return;
-      case 'suspended':
-        throw SUSPENDED_REFUSAL;
-      case 'unplaced':
-        throw UNPLACED;
-      case 'elsewhere':
-        this.refused += 1;
-        throw wrongCell(place.cell, this.cell);
-    }
+    if (place.is === 'suspended') throw SUSPENDED_REFUSAL;
+    if (place.is === 'unplaced') throw UNPLACED;
+    if (place.is !== 'elsewhere') return;
+    this.refused += 1;
+    throw wrongCell(place.cell, this.cell);
   }
 
   async #ask(tenant: string, mustSettle: boolean): Promise<void> {

@@ -1,7 +1,11 @@
 /** Bodies of continuity as the server takes them: by their schema, then by the rules between fields. */
 
 import assert from 'node:assert/strict';
-import { type PlacementTerms, placementTerms, capabilitiesOf } from '../../actors/continuity/core/runtimes.js';
+import {
+  capabilitiesOf,
+  type PlacementTerms,
+  placementTerms,
+} from '../../actors/continuity/core/runtimes.js';
 import { transformsOf } from '../../actors/continuity/core/transforms.js';
 import { type Checked, createValidators } from '../../schema/validators.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';

@@ -2,9 +2,28 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { creationConflict, type ExportFacts, exportConflict, type HandoffRequest, requestedHandoff } from '../../actors/continuity/core/handoff.js';
-import { CANDIDATES_MAX, liveCandidates, type PreviewFacts, placeExecution, placementDecision, previewHandoff, termsOf } from '../../actors/continuity/core/placement.js';
-import { areSameTerms, compatibilityFindings, localityFindings, outcomeOf } from '../../actors/continuity/core/runtimes.js';
+import {
+  creationConflict,
+  type ExportFacts,
+  exportConflict,
+  type HandoffRequest,
+  requestedHandoff,
+} from '../../actors/continuity/core/handoff.js';
+import {
+  CANDIDATES_MAX,
+  liveCandidates,
+  type PreviewFacts,
+  placeExecution,
+  placementDecision,
+  previewHandoff,
+  termsOf,
+} from '../../actors/continuity/core/placement.js';
+import {
+  areSameTerms,
+  compatibilityFindings,
+  localityFindings,
+  outcomeOf,
+} from '../../actors/continuity/core/runtimes.js';
 import { familyFindings } from '../../actors/instance/core/family.js';
 import type { Classification } from '../../schema/continuity-words.js';
 import type { RuntimeCapabilities } from '../../schema/handoff.js';

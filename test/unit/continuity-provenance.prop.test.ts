@@ -1,32 +1,73 @@
 /** The chain of provenance, receipts of effects, keys and statements, and the service that leads executions. */
 
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import { createHash, generateKeyPairSync, hkdfSync } from 'node:crypto';
 import { beforeEach, describe, test } from 'node:test';
+import fc from 'fast-check';
 import { pino } from 'pino';
 import { Plans } from '../../actors/catalog/plans.js';
-import { nextProvenanceEntry, type ProvenanceFacts, verifyProvenance } from '../../actors/continuity/core/provenance.js';
-import { type GrantFacts, openStatement, signStatement } from '../../actors/continuity/core/statements.js';
+import {
+  nextProvenanceEntry,
+  type ProvenanceFacts,
+  verifyProvenance,
+} from '../../actors/continuity/core/provenance.js';
+import {
+  type GrantFacts,
+  openStatement,
+  signStatement,
+} from '../../actors/continuity/core/statements.js';
 import { ExecutionService } from '../../actors/continuity/execution-service.js';
 import { boundaryBlock, checkpointBoundary } from '../../actors/continuity/front/reads.js';
-import { ContinuityRows, executionView, type ShownExecutionRow } from '../../actors/continuity/rows.js';
+import {
+  ContinuityRows,
+  executionView,
+  type ShownExecutionRow,
+} from '../../actors/continuity/rows.js';
 import { EXECUTION as EXECUTION_ROW } from '../../actors/continuity/tables.js';
-import { type ApprovalGrant, approvalToken, verifiedGrant } from '../../actors/instance/core/approval-link.js';
+import {
+  type ApprovalGrant,
+  approvalToken,
+  verifiedGrant,
+} from '../../actors/instance/core/approval-link.js';
 import type { Order } from '../../actors/instance/orders.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { PeerMessage } from '../../actors/runtime/protocol.js';
 import { Turn } from '../../actors/runtime/turn.js';
 import type { ProvenanceEntry } from '../../schema/continuity.js';
-import { EFFECT_STATES, forbidsRollback, HANDOFF_STATES, holdsExecution, isEffectInDoubt, MIGRATION_STATES, mayMoveEffect, mayMoveHandoff, mayMoveMigration, PROVENANCE_KINDS } from '../../schema/continuity-words.js';
+import {
+  EFFECT_STATES,
+  forbidsRollback,
+  HANDOFF_STATES,
+  holdsExecution,
+  isEffectInDoubt,
+  MIGRATION_STATES,
+  mayMoveEffect,
+  mayMoveHandoff,
+  mayMoveMigration,
+  PROVENANCE_KINDS,
+} from '../../schema/continuity-words.js';
 import type { ImportReceipt } from '../../schema/handoff.js';
 import { ConfigError } from '../../src/base/config-error.js';
 import { conflict, type EngineError } from '../../src/base/errors.js';
 import { IN_PLACE } from '../../src/base/offload.js';
-import { type EffectResolution, effectRequest, type InProcessFacts, inProcessReceipt, resolveEffect, type TaskFacts, taskReceipt } from '../../src/core/effects.js';
+import {
+  type EffectResolution,
+  effectRequest,
+  type InProcessFacts,
+  inProcessReceipt,
+  resolveEffect,
+  type TaskFacts,
+  taskReceipt,
+} from '../../src/core/effects.js';
 import { base64Length, decodeBase64 } from '../../src/core/sealing/base64.js';
 import { canonicalSha256 } from '../../src/core/sealing/canonical-json.js';
-import { isSignedBy, parsePublicKey, privateKeyOf, publicKeyOf, signText } from '../../src/core/sealing/ed25519.js';
+import {
+  isSignedBy,
+  parsePublicKey,
+  privateKeyOf,
+  publicKeyOf,
+  signText,
+} from '../../src/core/sealing/ed25519.js';
 import { createKeyring, keyringOf, parseTransferKey } from '../../src/core/sealing/keys.js';
 import type { UnitEnvelope } from '../../src/db/units.js';
 import { readConfig } from '../../src/server/config.js';

@@ -13,7 +13,7 @@ import { canonicalJson } from '../../../src/core/sealing/canonical-json.js';
 import type { StoredRow } from '../../../src/db/table.js';
 import type { HANDOFFS } from '../tables.js';
 import { type HandoffPreview, judge, type PlacementDecision, termsOf } from './placement.js';
-import { areSameTerms, type PlacementTerms, type Requirements, isLive } from './runtimes.js';
+import { areSameTerms, isLive, type PlacementTerms, type Requirements } from './runtimes.js';
 
 export const EXPORT_FAILED = 'CAPSULE_EXPORT_FAILED';
 

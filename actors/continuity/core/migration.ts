@@ -167,10 +167,7 @@ export function openSecrets(
 }
 
 /** The wire record; undefined when no key opens the secrets. */
-export function migrationView(
-  row: MigrationFacts,
-  keys: readonly PayloadKey[],
-): MigrationRecord | undefined {
+export function migrationView(row: MigrationFacts, keys: readonly PayloadKey[]) {
   const secrets = openSecrets(row, keys);
   return secrets && recordOf(storedOf(row), row.state as MigrationState, secrets);
 }

@@ -6,11 +6,26 @@
 
 import type { EffectReceipt, Execution, MigrationFinding } from '../../../schema/continuity.js';
 import { isEffectInDoubt } from '../../../schema/continuity-words.js';
-import type { RuntimeCapabilities, PlacementDecision as SentDecision, HandoffPreview as SentPreview } from '../../../schema/handoff.js';
+import type {
+  RuntimeCapabilities,
+  PlacementDecision as SentDecision,
+  HandoffPreview as SentPreview,
+} from '../../../schema/handoff.js';
 import { compareText } from '../../../src/base/bounds.js';
 import type { UnixMs } from '../../../src/base/time.js';
 import { canonicalSha256 } from '../../../src/core/sealing/canonical-json.js';
-import { type LocalityPolicy, type PlacementTerms, type Requirements, compatibilityFindings, type Finding, isLive, localityFindings, type Outcome, outcomeOf, trustRank } from './runtimes.js';
+import {
+  compatibilityFindings,
+  type Finding,
+  isLive,
+  type LocalityPolicy,
+  localityFindings,
+  type Outcome,
+  outcomeOf,
+  type PlacementTerms,
+  type Requirements,
+  trustRank,
+} from './runtimes.js';
 
 export const CANDIDATES_MAX = 1_000;
 

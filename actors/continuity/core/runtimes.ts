@@ -4,12 +4,25 @@
  * filled in, so that equivalent bodies are equal; the order of lists matters.
  */
 
-import { type Classification, type RuntimeKind, TRUST_LEVELS, type TrustLevel } from '../../../schema/continuity-words.js';
-import type { PlaceExecution, LocalityPolicy as SentPolicy, Requirements as SentRequirements, HandoffPreview, PlacementDecision, RegisterRuntime, RuntimeCapabilities } from '../../../schema/handoff.js';
+import { toUnixMs } from '../../../schema/common.js';
+import {
+  type Classification,
+  type RuntimeKind,
+  TRUST_LEVELS,
+  type TrustLevel,
+} from '../../../schema/continuity-words.js';
+import type {
+  HandoffPreview,
+  PlaceExecution,
+  PlacementDecision,
+  RegisterRuntime,
+  RuntimeCapabilities,
+  LocalityPolicy as SentPolicy,
+  Requirements as SentRequirements,
+} from '../../../schema/handoff.js';
+import { isoTime, type UnixMs } from '../../../src/base/time.js';
 import { type Parsed, parsing, refuse } from '../../../src/core/parsed.js';
 import { canonicalJson } from '../../../src/core/sealing/canonical-json.js';
-import { toUnixMs } from '../../../schema/common.js';
-import { isoTime, type UnixMs } from '../../../src/base/time.js';
 import { parsePublicKey } from '../../../src/core/sealing/ed25519.js';
 
 type Filled<T> = { readonly [K in keyof T]-?: NonNullable<T[K]> };
@@ -20,12 +33,8 @@ const CLASSIFICATION_DEFAULT: Classification = 'internal';
 
 /** Absent: unconstrained. */
 const BOUNDS = [
-  'minimum_trust',
-  'require_offline',
-  'require_hardware',
-  'minimum_battery_percent',
-  'maximum_cost_microunits',
-  'maximum_latency_ms',
+  ...['minimum_trust', 'require_offline', 'require_hardware', 'minimum_battery_percent'],
+  ...['maximum_cost_microunits', 'maximum_latency_ms'],
 ] as const;
 type Bound = (typeof BOUNDS)[number];
 type SentRule = SentPolicy['rules'][number];
@@ -106,10 +115,8 @@ function ruleOf(sent: SentRule): LocalityRule {
 
 /** Rules of one classification must not exclude each other. */
 const ALLOWED_SETS = [
-  'allowed_runtime_ids',
-  'allowed_runtime_kinds',
-  'allowed_regions',
-  'allowed_connectivity',
+  ...['allowed_runtime_ids', 'allowed_runtime_kinds'],
+  ...['allowed_regions', 'allowed_connectivity'],
 ] as const;
 
 function refuseConflicts(rules: readonly LocalityRule[], name: string): void {
@@ -155,18 +162,8 @@ export function isLive(capabilities: RuntimeCapabilities, now: UnixMs): boolean 
 
 /** Stored when present. */
 const KEPT = [
-  'runtime_id',
-  'kind',
-  'trust',
-  'handlers',
-  'plugins',
-  'credentials',
-  'regions',
-  'hardware',
-  'connectivity',
-  'battery_percent',
-  'estimated_cost_microunits',
-  'estimated_latency_ms',
+  ...['runtime_id', 'kind', 'trust', 'handlers', 'plugins', 'credentials', 'regions', 'hardware'],
+  ...['connectivity', 'battery_percent', 'estimated_cost_microunits', 'estimated_latency_ms'],
   'capsule_signing_public_key',
 ] as const satisfies readonly (keyof RuntimeCapabilities)[];
 type Kept = Pick<RuntimeCapabilities, (typeof KEPT)[number]>;
