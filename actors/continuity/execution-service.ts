@@ -58,8 +58,6 @@ interface PendingOrder {
   readonly reject: (error: EngineError) => void;
 }
 
-type Ordered = Pick<Execution, 'current_instance_id' | 'tenant_id'>;
-
 export class ExecutionService {
   readonly settings: ExecutionServiceDeps['settings'];
   readonly rows: ContinuityRows;
@@ -77,13 +75,8 @@ export class ExecutionService {
   constructor(deps: ExecutionServiceDeps) {
     this.#deps = deps;
     this.#service = new Service('continuity', deps);
-    this.settings = deps.settings;
-    this.rows = deps.rows;
-    this.plans = deps.plans;
-    this.keyring = deps.keyring;
-    this.log = deps.log;
-    this.offload = deps.offload;
-    this.newIdLike = deps.newIdLike;
+    ({ settings: this.settings, rows: this.rows, plans: this.plans, log: this.log } = deps);
+    ({ keyring: this.keyring, offload: this.offload, newIdLike: this.newIdLike } = deps);
     this.#tickets = Math.floor(deps.now()) * TICKETS_PER_MS;
   }
 
@@ -92,9 +85,8 @@ export class ExecutionService {
   }
 
   /**
-   * @param lineOf finds the id of the execution, once rows are current; rejects like `work`
-   * @param work rejects with the EngineError to return; other errors are defects, or the database
-   * is unavailable
+   * Rejects with the EngineError of `lineOf`, which finds the execution, or `work`; other errors
+   * are defects, or the database is unavailable.
    */
   serve(
     request: number,
@@ -123,9 +115,8 @@ export class ExecutionService {
   }
 
   /**
-   * Rejects with 409 when the execution has changed since it was read, 503 when the outcome is unknown.
-   *
-   * @param check runs in the turn in which the unit is submitted; throws the refusal
+   * Rejects with 409 when the execution has changed since it was read, 503 when the outcome is
+   * unknown. @param check runs in the turn that submits the unit; throws the refusal
    */
   commit(turn: Turn, check?: () => void): Promise<void> {
     return this.#service.commit(turn, check && { check });
@@ -136,12 +127,13 @@ export class ExecutionService {
    * with 409 unless the instance meets `expect`.
    */
   order(
-    { current_instance_id: instance, tenant_id: tenant }: Ordered,
+    execution: Pick<Execution, 'current_instance_id' | 'tenant_id'>,
     { expect, changes }: Pick<Order, 'expect' | 'changes'>,
     turn: Turn = new Turn(),
   ): Promise<OrderView> {
     this.#tickets += 1;
     const ticket = this.#tickets;
+    const { current_instance_id: instance, tenant_id: tenant } = execution;
     const { shard: replyTo, shards, schedule, release } = this.#deps;
     const shard = shardOf(routeOf(instance), shards);
     const order: Order = { ticket, replyTo, tenant, expect, changes, mutations: turn.mutations };

@@ -24,10 +24,10 @@ import {
   requireExecution,
   requireState,
   settle,
+  termsIn,
 } from './handoffs.js';
 import { importInstance, importOf, openFor } from './imports.js';
 import { keysOf, refuseFor, type Serve } from './operation.js';
-import { termsIn } from './placements.js';
 import type { ExecutionRow, HandoffRow } from './rows.js';
 
 const EXPIRES_DEFAULT_SECONDS = 300;

@@ -1,13 +1,17 @@
 /**
- * Handoffs: their creation, bound to a fresh preview, and the moves without a capsule. Each request
- * first reconciles the execution with an expired capsule, an interrupted export, or an instance
- * that is still fenced after its handoff ended.
+ * Handoffs, and the placements that precede them. Placement and preview store their decision; a handoff
+ * is bound to it and to a fresh preview. Each request first reconciles the execution with an expired
+ * capsule, an interrupted export, or an instance that is still fenced after its handoff ended.
  */
 
 import type { Execution } from '../../schema/continuity.js';
 import { type HandoffState, holdsExecution } from '../../schema/continuity-words.js';
+import type { Execution as Position } from '../../schema/execution.js';
 import type { Handoff } from '../../schema/handoff.js';
-import { conflict } from '../../src/base/errors.js';
+import { conflict, invalid, notFound } from '../../src/base/errors.js';
+import { isoTime } from '../../src/base/time.js';
+import { familyFindings } from '../instance/core/family.js';
+import { Turn } from '../runtime/turn.js';
 import {
   creationConflict,
   EXPORT_FAILED,
@@ -15,11 +19,24 @@ import {
   handoffView,
   requestedHandoff,
 } from './core/handoff.js';
-import type { PlacementDecision } from './core/placement.js';
+import {
+  type HandoffPreview,
+  liveCandidates,
+  type PlacementDecision,
+  placeExecution,
+  placementDecision,
+  previewHandoff,
+} from './core/placement.js';
+import {
+  capabilitiesOf,
+  type PlacementTerms,
+  placementTerms,
+  type SentTerms,
+} from './core/runtimes.js';
 import { type ExecutionService, ExecutionUnit } from './execution-service.js';
-import { type RequestTarget, refuseFor, type Serve } from './operation.js';
-import { previewOf, termsIn } from './placements.js';
+import { type RequestTarget, refuseFor, type Serve, unwrapped } from './operation.js';
 import type { ExecutionRow, HandoffRow } from './rows.js';
+import { PLACEMENT, RUNTIME } from './tables.js';
 
 export const createHandoff: Serve<'handoffs.create'> = async (service, { tenant, id, body }) => {
   const decision = await decisionOf(service, tenant, id);
@@ -196,4 +213,83 @@ async function takeBack(unit: ExecutionUnit): Promise<ExecutionRow> {
   const expect = { fence: 'transferring', epoch } as const;
   await unit.commit({ expect, changes: [{ kind: 'own', epoch }] });
   return unit.row;
+}
+
+export const registerRuntime: Serve<'runtimes.register'> = async (service, { tenant, body }) => {
+  if (tenant === '') throw invalid('tenant_id is required');
+  const capabilities = unwrapped(capabilitiesOf(body.capabilities, service.now), invalid);
+  const { runtime_id, observed_at, expires_at } = capabilities;
+  const turn = new Turn();
+  const row = { tenant_id: tenant, runtime_id, capabilities, observed_at, expires_at };
+  turn.put(RUNTIME.set, `${tenant}:${runtime_id}`, row);
+  await service.commit(turn);
+  return capabilities;
+};
+
+export const place: Serve<'continuity.place'> = async (service, { tenant, id, body }) => {
+  const terms = termsIn(body);
+  const execution = await service.rows.owned('execution', tenant, id);
+  const { now } = service;
+  const runtimes = await service.rows.runtimes(execution.tenant_id, now);
+  const { owner_runtime_id: owner } = execution;
+  const placement = placeExecution(liveCandidates(runtimes, now), terms, owner, now);
+  const decision = placementDecision(newDecision(service, execution), execution, terms, placement);
+  await store(service, decision);
+  return decision;
+};
+
+export const preview: Serve<'continuity.preview'> = async (service, { tenant, id, body }) => {
+  const terms = termsIn(body);
+  const execution = await service.rows.owned('execution', tenant, id);
+  const seen = await previewOf(service, execution, terms, body.destination_runtime_id);
+  if (seen === undefined) throw notFound(`live runtime ${body.destination_runtime_id}`);
+  await store(service, seen.placement_decision);
+  return seen;
+};
+
+export function termsIn(body: SentTerms): PlacementTerms {
+  return unwrapped(placementTerms(body), invalid);
+}
+
+export async function previewOf(
+  service: ExecutionService,
+  execution: ExecutionRow,
+  terms: PlacementTerms,
+  destination: string,
+): Promise<HandoffPreview | undefined> {
+  const { rows, now } = service;
+  const { tenant_id, current_instance_id: instance } = execution;
+  const live = await rows.runtimes(tenant_id, now);
+  // The destination is a candidate even after its registration has become too old.
+  const isLive = live.some(({ runtime_id }) => runtime_id === destination);
+  const late = isLive ? undefined : await rows.runtime(tenant_id, destination);
+  const effects = await rows.unresolvedEffects(execution);
+  // Parents and children keep an instance here. The export checks the instance itself.
+  const row = await rows.one('kin', instance);
+  const family = row && {
+    instance,
+    parent: row.parent_instance_id,
+    execution: JSON.parse(row.execution) as Position,
+  };
+  return previewHandoff({
+    execution,
+    runtimes: late === undefined ? live : [...live, late],
+    destination_runtime_id: destination,
+    terms,
+    effects,
+    obstacles: family === undefined ? [] : familyFindings(family),
+    now: service.now,
+    decision: newDecision(service, execution),
+  });
+}
+
+function newDecision(service: ExecutionService, { continuity_id }: ExecutionRow) {
+  return { id: service.newIdLike(continuity_id), created_at: isoTime(service.now) };
+}
+
+function store(service: ExecutionService, decision: PlacementDecision): Promise<void> {
+  const { id, continuity_id, tenant_id, created_at } = decision;
+  const turn = new Turn();
+  turn.put(PLACEMENT.insert, id, { id, continuity_id, tenant_id, record: decision, created_at });
+  return service.commit(turn);
 }

@@ -220,11 +220,10 @@ function keptSignals({ pending_signals: signals }: PayloadFrame) {
   });
 }
 
-const UNKNOWN_LISTS = ['pending_waits', 'artifacts', 'stream_cursors'] as const;
-
 /** This engine exports none of these: records of steps contain their waits. */
 function refuseUnknown(frame: PayloadFrame): void {
-  const list = UNKNOWN_LISTS.find((name) => frame[name].length > 0);
+  const lists = ['pending_waits', 'artifacts', 'stream_cursors'] as const;
+  const list = lists.find((name) => frame[name].length > 0);
   if (list !== undefined) throw conflict(`the capsule carries ${list}, which cannot be taken over`);
   if (!isTimeZone(frame.instance.timezone)) {
     throw conflict('the capsule names an unknown time zone');
@@ -237,23 +236,11 @@ function recordOf(
   { instance }: PayloadFrame,
   tree: ExecutionTree,
 ): InstanceRecord {
-  const { context } = instance;
-  const base = newRecord(
-    {
-      id,
-      // Slots and idempotency keys of the source do not apply here.
-      body: {
-        sequence_id: instance.sequence_id,
-        tenant_id,
-        namespace: instance.namespace,
-        priority: instance.priority,
-        timezone: instance.timezone,
-        metadata: instance.metadata,
-        context: { data: sectionOf(context, 'data'), config: sectionOf(context, 'config') },
-      },
-    },
-    service.now,
-  );
+  const { context, sequence_id, namespace, priority, timezone, metadata } = instance;
+  const sections = { data: sectionOf(context, 'data'), config: sectionOf(context, 'config') };
+  // Slots and idempotency keys of the source do not apply here.
+  const own = { sequence_id, tenant_id, namespace, priority, timezone, metadata };
+  const base = newRecord({ id, body: { ...own, context: sections } }, service.now);
   const audit = ownValue(context, 'audit');
   // A parked instance waits for a caller: here, for the one that resumes it.
   const { p: _parked, ...execution } = tree.execution;

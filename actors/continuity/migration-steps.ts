@@ -272,16 +272,10 @@ export function insertMigration(
   state: Exclude<MigrationState, 'rolled_back'> = 'planned',
 ): void {
   const { id, tenant_id, continuity_id, created_at } = stored.plan;
-  turn.put(MIGRATION.set, id, {
-    id,
-    continuity_id,
-    tenant_id,
-    state,
-    record: stored,
-    secrets: sealSecrets(stored.plan, secrets, keyring?.payload, randomBytes(NONCE_BYTES)),
-    created_at,
-    updated_at: created_at,
-  });
+  const sealed = sealSecrets(stored.plan, secrets, keyring?.payload, randomBytes(NONCE_BYTES));
+  const times = { created_at, updated_at: created_at };
+  const row = { id, continuity_id, tenant_id, state, record: stored, secrets: sealed, ...times };
+  turn.put(MIGRATION.set, id, row);
 }
 
 /** @returns the wire record after the move */

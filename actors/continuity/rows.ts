@@ -188,7 +188,6 @@ export const CONTINUITY_SQL = {
 };
 type Statement = keyof typeof CONTINUITY_SQL;
 type RowOf<Name extends Statement> = NonNullable<(typeof CONTINUITY_SQL)[Name]['row']>;
-
 export type ExecutionRow = RowOf<'execution'>;
 export type HandoffRow = RowOf<'handoff'>;
 export type ImportRow = RowOf<'importOf'>;

@@ -68,7 +68,6 @@ export const CONTINUITY_LOCATIONS = table(
   },
   { follows: 'of its executions' },
 );
-
 export const LOCATION = mutations('location', { insert: insert(CONTINUITY_LOCATIONS) });
 
 export const PROVENANCE_ENTRIES = table(
@@ -91,7 +90,6 @@ export const PROVENANCE_ENTRIES = table(
   },
   { follows: 'of its executions' },
 );
-
 export const PROVENANCE = mutations('provenance', { insert: insert(PROVENANCE_ENTRIES) });
 
 export const RUNTIMES = table('runtimes', ['tenant_id', 'runtime_id'], {
@@ -101,7 +99,6 @@ export const RUNTIMES = table('runtimes', ['tenant_id', 'runtime_id'], {
   observed_at: 'timestamptz',
   expires_at: 'timestamptz',
 });
-
 export const RUNTIME = mutations('runtime', {
   // An earlier observation does not replace a later one.
   set: special(
@@ -133,7 +130,6 @@ export const PLACEMENT_DECISIONS = table(
   },
   { follows: 'of its executions' },
 );
-
 export const PLACEMENT = mutations('placement', { insert: insert(PLACEMENT_DECISIONS) });
 
 export const HANDOFFS = table(
@@ -159,7 +155,6 @@ export const HANDOFFS = table(
   },
   { follows: 'of its executions' },
 );
-
 export const HANDOFF = mutations('handoff', {
   set: set(HANDOFFS, [
     ...(['state', 'capsule_id', 'capsule_expires_at'] as const),
@@ -176,7 +171,6 @@ export const ARTIFACTS = belonging('artifacts', ['key'], {
   sha256: 'text',
   created_at: 'timestamptz',
 });
-
 export const ARTIFACT = mutations('artifact', { insert: insert(ARTIFACTS) });
 
 export const CAPSULE_IMPORTS = table(
@@ -192,7 +186,6 @@ export const CAPSULE_IMPORTS = table(
     created_at: 'timestamptz',
   },
 );
-
 export const CAPSULE_IMPORT = mutations('capsuleImport', { insert: insert(CAPSULE_IMPORTS) });
 
 export const MIGRATIONS = table(
@@ -210,7 +203,6 @@ export const MIGRATIONS = table(
   },
   { instance: 'continuity_id' },
 );
-
 export const MIGRATION = mutations('migration', {
   set: set(MIGRATIONS, ['state', 'record', 'updated_at']),
 });
@@ -222,7 +214,6 @@ const EFFECT_RESOLUTIONS = belonging('effect_resolutions', ['id'], {
   provider_receipt_id: 'text?',
   updated_at: 'timestamptz',
 });
-
 export const EFFECT_RESOLUTION = mutations('effectResolution', {
   set: set(EFFECT_RESOLUTIONS, ['state', 'provider_receipt_id', 'updated_at']),
 });

@@ -47,7 +47,6 @@ export interface CellMovesDeps extends MovingParts {
 const EVERY_MS = 250;
 /** Without a cluster, rows can only remain from an earlier one. */
 const ALONE_EVERY_MS = 5_000;
-
 /** Failures in a row before one warning; fewer may be an unavailable database, which is logged elsewhere. */
 const FAILURES_LOGGED = 20;
 

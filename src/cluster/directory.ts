@@ -67,18 +67,14 @@ export class DirectoryError extends ConfigError {
 }
 
 const SCHEMA_VERSION = 2;
-
 /** Its notifications carry the revision. */
 const CHANNEL = 'engine_cluster';
-
 /** Short: a request may wait for the statement. */
 const STATEMENT_TIMEOUT_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 3_000;
 const CONNECTIONS_MAX = 2;
-
 /** Three missed reports: the engine counts as stopped. */
 export const ENGINE_SILENT_MS = 15_000;
-
 /** The row of an engine without a report for this long is deleted. */
 const ENGINE_FORGOTTEN_MS = 86_400_000;
 

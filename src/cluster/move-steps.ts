@@ -47,7 +47,6 @@ export interface MoverOptions {
 
 /** Between reads of the row of a cell while the command waits for its engine. */
 const LOOK_EVERY_MS = 100;
-
 const CONNECT_TIMEOUT_MS = 10_000;
 
 const READ_MOVE = `select move_id as "moveId", state, held_epoch is not null as "isSuspended",

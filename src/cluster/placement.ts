@@ -1,8 +1,7 @@
 /**
  * The tenants served in the cell of this engine (docs/operate/cells.md). A request for a tenant of another cell gets
  * 421 before any work, so that a wrong map of a proxy never splits a tenant; a tenant that is served here costs one
- * lookup in a set. Unknown tenants are looked up in the directory, once for all requests that wait for the answer;
- * while it is unavailable, known tenants are served as before.
+ * lookup in a set. Unknown tenants are looked up in the directory; while it is unavailable, known tenants are served.
  */
 
 import type { Clock } from '../base/clock.js';
@@ -10,9 +9,62 @@ import { EngineError, invalid, unavailable } from '../base/errors.js';
 import { lastUsed } from '../base/quota/last-used.js';
 import { isSchemaName } from '../db/database-url.js';
 import type { Placement } from '../http/ports.js';
-import { CollectedQuestions } from './collected-questions.js';
 import type { CellRow, Directory, Settled } from './directory.js';
 import { bucketOf, cellOfBucket } from './routing.js';
+
+interface QuestionOptions<Answer> {
+  /** Asks one batch; a tenant without an answer gets undefined. */
+  readonly ask: (tenants: readonly string[]) => Promise<ReadonlyMap<string, Answer>>;
+  readonly togetherMax: number;
+  readonly waitingMax: number;
+  readonly tooMany: () => Error;
+}
+
+export class CollectedQuestions<Answer> {
+  readonly #options: QuestionOptions<Answer>;
+  readonly #answers = new Map<string, Promise<Answer | undefined>>();
+  /** In order of arrival, without the batch that is being asked. */
+  readonly #waiting = new Map<
+    string,
+    { resolve(answer: Answer | undefined): void; reject(error: unknown): void }
+  >();
+  #isAsking = false;
+
+  constructor(options: QuestionOptions<Answer>) {
+    this.#options = options;
+  }
+
+  /** Rejects with the error of the batch. @throws the error of `tooMany` */
+  about(tenant: string): Promise<Answer | undefined> {
+    const pending = this.#answers.get(tenant);
+    if (pending !== undefined) return pending;
+    const { waitingMax, tooMany } = this.#options;
+    if (this.#waiting.size >= waitingMax) throw tooMany();
+    const answer = new Promise<Answer | undefined>((resolve, reject) => {
+      this.#waiting.set(tenant, { resolve, reject });
+    });
+    this.#answers.set(tenant, answer);
+    if (!this.#isAsking && this.#waiting.size === 1) queueMicrotask(() => this.#ask());
+    return answer;
+  }
+
+  async #ask(): Promise<void> {
+    const { ask, togetherMax } = this.#options;
+    this.#isAsking = true;
+    while (this.#waiting.size > 0) {
+      const batch = [...this.#waiting].slice(0, togetherMax);
+      for (const [tenant] of batch) this.#waiting.delete(tenant);
+      try {
+        const answers = await ask(batch.map(([tenant]) => tenant));
+        for (const [tenant, { resolve }] of batch) resolve(answers.get(tenant));
+      } catch (error) {
+        for (const [, { reject }] of batch) reject(error);
+      }
+      for (const [tenant] of batch) this.#answers.delete(tenant);
+    }
+    this.#isAsking = false;
+  }
+}
 
 /** The place of a tenant, seen from this cell. `new`: its bucket leads here, and it is not settled yet. */
 export type TenantPlace =
@@ -48,17 +100,14 @@ export interface PlacementOptions {
 
 /** About 50 MB. */
 const HERE_MAX = 500_000;
-
 /** Recently looked up tenants that are settled elsewhere or nowhere. */
 const OTHERS_MAX = 50_000;
-
 /** Tenants in one question to the directory, and tenants that wait for the next one. */
 const TOGETHER_MAX = 500;
 const WAITING_MAX = 10_000;
 /** For callers with unknown keys. */
 const STRANGERS_TOGETHER_MAX = 100;
 const STRANGERS_WAITING_MAX = 1_000;
-
 /** After which a client retries. */
 const SUSPENDED_RETRY_MS = 1_000;
 
@@ -72,7 +121,6 @@ const SUSPENDED_REFUSAL = unavailable(
 );
 
 const UNPLACED = unavailable('ENG_NO_CELL', 'no cell of the cluster takes new tenants');
-
 const TOO_MANY = unavailable('ENG_OVERLOADED', 'too many tenants wait for the directory');
 
 export const DIRECTORY_UNAVAILABLE = unavailable(

@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { TSchema } from '@sinclair/typebox';
 import fc from 'fast-check';
-import { continuityOperations } from '../../actors/continuity/operations.js';
+import { continuityOperations } from '../../actors/continuity/room.js';
 import { eventOperations } from '../../actors/event/room.js';
 import { type InstanceParts, instanceOperations } from '../../actors/instance/operations.js';
 import { queueOperations } from '../../actors/queue/room.js';

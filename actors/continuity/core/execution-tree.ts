@@ -103,7 +103,6 @@ function slotsOf({ concurrentLoops, loops, slots }: PlanNode): number[] {
  */
 const AT_WORK: ReadonlySet<StepPhase> = new Set(['run', 'task', 'asking']);
 const BEGIN_AGAIN = 'run';
-
 /** Pending and caught errors of a block, and the slots of a for_each. */
 const NOT_FLAT: ReadonlySet<string> = new Set(['y', 'm', 's', 'v', 't']);
 

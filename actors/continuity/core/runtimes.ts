@@ -26,7 +26,6 @@ import { canonicalJson } from '../../../src/core/sealing/canonical-json.js';
 import { parsePublicKey } from '../../../src/core/sealing/ed25519.js';
 
 type Filled<T> = { readonly [K in keyof T]-?: NonNullable<T[K]> };
-
 export type Requirements = Filled<SentRequirements>;
 
 const CLASSIFICATION_DEFAULT: Classification = 'internal';

@@ -46,10 +46,8 @@ interface FoundKey extends BoundaryKey {
 }
 
 const CHEAPER = 'ask for a smaller limit';
-
 /** Checkpoints of up to 256 KiB hashed without a pause: 40 ms at worst. */
 const HASHED_AT_ONCE = 8;
-
 const LOCATION_COLUMNS = columnsBut(CONTINUITY_LOCATIONS);
 
 /** The version of a deleted sequence is 0. */
