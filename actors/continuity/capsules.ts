@@ -100,7 +100,6 @@ async function contentsOf(
   ]);
   if (place === undefined) throw conflict(`instance ${instance} is not here`);
   const checkpoint = chosen ?? (await checkpointOf(rows, instance));
-  // Before the outputs are read.
   if ((totals?.bytes ?? 0) > PAYLOAD_BYTES_MAX) {
     throw conflict(`the outputs of instance ${instance} are too large for a capsule`);
   }
@@ -176,7 +175,6 @@ export interface Place extends LivePlace {
   readonly sha256: string;
 }
 
-/** Undefined when the instance is not here. */
 export async function placeOf(rows: ContinuityRows, instance: string): Promise<Place | undefined> {
   const row = await rows.one('place', instance);
   if (row === undefined) return undefined;

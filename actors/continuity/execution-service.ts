@@ -123,8 +123,8 @@ export class ExecutionService {
   }
 
   /**
-   * Changes the current instance of an execution, in one unit with the mutations in `turn`. Rejects
-   * with 409 unless the instance meets `expect`.
+   * Changes the current instance in one unit with `turn`. Rejects with 409 unless it meets
+   * `expect`.
    */
   order(
     execution: Pick<Execution, 'current_instance_id' | 'tenant_id'>,
@@ -229,7 +229,6 @@ export class ExecutionUnit extends Turn {
     return unit;
   }
 
-  /** The row after the commit. */
   get row(): ExecutionRow {
     return { ...this.execution, version: (this.#before.version ?? -1) + 1 };
   }

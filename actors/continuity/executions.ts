@@ -160,10 +160,7 @@ export const acceptHandoff: Serve<'handoffs.accept'> = async (service, { tenant,
   return reply;
 };
 
-/**
- * For an instance in another database. Idempotent: if the grant were lost, no server could run the
- * execution.
- */
+/** Idempotent: if the grant were lost, no server could run the execution. */
 async function acceptElsewhere(
   service: ExecutionService,
   acceptance: Acceptance,

@@ -15,18 +15,16 @@ import { Turn } from '../runtime/turn.js';
 import {
   creationConflict,
   EXPORT_FAILED,
+  type HandoffPreview,
   handoffStateAt,
   handoffView,
-  requestedHandoff,
-} from './core/handoff.js';
-import {
-  type HandoffPreview,
   liveCandidates,
   type PlacementDecision,
   placeExecution,
   placementDecision,
   previewHandoff,
-} from './core/placement.js';
+  requestedHandoff,
+} from './core/handoff.js';
 import {
   capabilitiesOf,
   type PlacementTerms,

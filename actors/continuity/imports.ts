@@ -1,7 +1,7 @@
 /**
  * The import of a capsule. The instance is inserted paused, with all outputs and positions, and
  * stays fenced until the handoff is accepted here, or until a source with its own database grants
- * the ownership (`ownership.ts`).
+ * the ownership (`executions.ts`).
  */
 
 import type { Block } from '../../schema/blocks.js';
@@ -98,8 +98,7 @@ type ImportBody = Pick<ImportCapsule, 'capsule' | 'payload_base64' | 'payload_ke
 export const SEALED_BYTES_MAX = PAYLOAD_BYTES_MAX + 64;
 
 /**
- * The keys that may open a capsule, and its sealed bytes; undefined: they are in storage.
- * @throws EngineError 400, 413
+ * The opening keys, and the sealed bytes unless they are in storage. @throws EngineError 400, 413
  */
 export function admitted(
   { capsule, payload_base64, payload_key_base64 }: ImportBody,

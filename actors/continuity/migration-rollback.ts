@@ -120,9 +120,7 @@ async function openedCapsule(
 }
 
 /**
- * Restores the rows of the instance from the capsule: work of the target without an effect is
- * deleted, so that the source version repeats it.
- * @returns the part that the instance keeps in memory
+ * Restores the rows from the capsule; drops work of the target, which the source version repeats.
  */
 async function putProgress(
   service: ExecutionService,

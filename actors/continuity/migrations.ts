@@ -149,10 +149,7 @@ export const applyMigration: Serve<'migrations.apply'> = async (service, { tenan
   return record;
 };
 
-/**
- * The fields of an applied record. A capsule that only a rollback opens seals the instance before
- * the migration; without keys there is no rollback.
- */
+/** Fields of an applied record. Only a rollback opens the capsule; without keys there is none. */
 async function sealRollback(
   service: ExecutionService,
   turn: Turn,
@@ -274,10 +271,7 @@ export const migrateInstance: Serve<'migrations.migrate'> = async (service, requ
 
 const SAME_VERSION: Verdict = { disposition: 'automatic', codes: [], findings: [] };
 
-/**
- * The execution of an instance, or the one that it would have. Rejects with 404, or with 409 when
- * the execution is in transfer or continues elsewhere.
- */
+/** The execution, or the one that the instance would have. Rejects with 404, or 409 in transfer. */
 async function presentExecution(
   service: ExecutionService,
   target: RequestTarget,

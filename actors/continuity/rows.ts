@@ -29,8 +29,7 @@ import {
 } from '../instance/output-tables.js';
 import { INSTANCES } from '../instance/tables.js';
 import { REPLAY_SQL, type StoredRun } from '../release/replay-reads.js';
-import type { HandoffFacts } from './core/handoff.js';
-import { CANDIDATES_MAX } from './core/placement.js';
+import { CANDIDATES_MAX, type HandoffFacts } from './core/handoff.js';
 import {
   doubtfulEffects,
   type EffectRow,
@@ -196,7 +195,7 @@ export type OutputKeyRow = RowOf<'outputKeys'>;
 export type ProvenanceRow = RowOf<'provenanceHead'>;
 export type VersionRow = RowOf<'version'>;
 
-/** In 404 messages. */
+/** Names in 404 messages. */
 const OWNED = {
   execution: 'execution',
   handoff: 'handoff',

@@ -53,10 +53,7 @@ const FAILURES_LOGGED = 20;
 const READ =
   'select tenant_id, move_id, state, other_cell, held_epoch, stamps_from from tenant_moves order by tenant_id';
 
-/**
- * The locks wait for every flush under way and are granted at this epoch only: an engine that lost the cell changes
- * nothing.
- */
+/** Waits for every flush under way, and is granted at this epoch only: a former owner changes nothing. */
 const FENCE = `with fence as (
   select lane from lanes where epoch = $1::bigint order by lane for no key update)`;
 const IS_OWNER = '(select count(*) from fence) = (select count(*) from lanes)';

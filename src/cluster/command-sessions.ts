@@ -10,7 +10,7 @@ import { type ConnectionOptions, createClient } from '../db/pool.js';
 const SETTINGS =
   '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=25000';
 
-/** A deletion in one cell must not become durable before the copy in the other, whatever the role has set. */
+/** Waits for the disk, whatever the role has set: a deletion in one cell must not overtake the copy in the other. */
 const DURABLE = `select set_config('synchronous_commit', coalesce(
   nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)`;
 

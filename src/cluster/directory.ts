@@ -18,7 +18,6 @@ export type CellState = Cell['state'];
 export interface CellRow extends Omit<Cell, 'addresses' | 'engines' | keyof CellCounts> {
   /** The addresses of its engines for proxies, as host:port. */
   readonly engines: readonly string[];
-  /** Of its first engine. */
   readonly joined_at: string | null;
   /** When all tenants with rows in the cell had been settled; null until the search for them has finished. */
   readonly found_at: string | null;
@@ -78,10 +77,7 @@ export const ENGINE_SILENT_MS = 15_000;
 /** The row of an engine without a report for this long is deleted. */
 const ENGINE_FORGOTTEN_MS = 86_400_000;
 
-/**
- * Begins each statement that changes cells or placements. It locks the revision until the commit, so that changes are
- * serial and a reader of a revision sees all changes up to it.
- */
+/** Begins each change of cells or placements: locks the revision until the commit, so that changes are serial. */
 export const RAISED = `raised as (
   update cluster.revision set number = number + 1
   returning number, pg_notify('${CHANNEL}', number::text) as notified)`;
@@ -194,10 +190,7 @@ export class Directory {
     return (await this.#rows<{ value: number }>(text))[0]?.value ?? 0;
   }
 
-  /**
-   * Listens until the returned function is called. A broken connection loses notifications and calls `onBroken`: poll
-   * the revision, too.
-   */
+  /** Listens until the returned function is called. A broken connection loses notifications: poll, too. */
   async listen(onRaised: (revision: number) => void, onBroken: () => void): Promise<() => void> {
     const client = createClient({ ...connection(this.#url, `${this.#name} listens`) });
     client.on('error', () => undefined);

@@ -45,7 +45,7 @@ const PAGE_ROWS = 1_000;
 const LOADED_MAX = 100_000;
 /** Wait of a take-over for the directory. */
 const TAKE_OVER_WAIT_MS = 500;
-/** The metric counts all of them. */
+/** Log lines; the metric counts all of them. */
 const SPLIT_LINES_MAX = 20;
 
 export class Membership {
@@ -198,7 +198,6 @@ export class Membership {
     return isRead && !this.#isUnavailable;
   }
 
-  /** @param step runs one part of the work */
   async #settleFound(step: <Result>(work: () => Promise<Result>) => Promise<Result>) {
     const { placement } = this;
     for (let after = ''; !this.#isStopped; ) {

@@ -99,7 +99,6 @@ export function expectCompatible(source: CellTraits, target: CellTraits, own: nu
   );
 }
 
-/** @throws MoveError */
 export function nextStep(facts: MoveFacts): Step {
   if (facts.isEnded) return 'nothing';
   if (facts.state === 'copying') return beforeSwitch(facts);

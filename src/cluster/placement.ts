@@ -20,7 +20,8 @@ interface QuestionOptions<Answer> {
   readonly tooMany: () => Error;
 }
 
-export class CollectedQuestions<Answer> {
+/** Batches lookups: questions that arrive while a batch is asked form the next one; equal ones share an answer. */
+class CollectedQuestions<Answer> {
   readonly #options: QuestionOptions<Answer>;
   readonly #answers = new Map<string, Promise<Answer | undefined>>();
   /** In order of arrival, without the batch that is being asked. */
@@ -71,9 +72,7 @@ export type TenantPlace =
   | { readonly is: 'here' | 'new' | 'suspended' | 'unplaced' }
   | { readonly is: 'elsewhere'; readonly cell: string };
 
-/**
- * Pure. @param settled the tenant's cell; undefined: its bucket decides. @param open the cells that take new tenants
- */
+/** Pure. @param settled the tenant's cell; undefined: its bucket decides. @param open cells that take new tenants */
 export function placeOf(
   own: string,
   tenant: string,
@@ -108,7 +107,6 @@ const WAITING_MAX = 10_000;
 /** For callers with unknown keys. */
 const STRANGERS_TOGETHER_MAX = 100;
 const STRANGERS_WAITING_MAX = 1_000;
-/** After which a client retries. */
 const SUSPENDED_RETRY_MS = 1_000;
 
 const HERE: TenantPlace = { is: 'here' };
@@ -322,8 +320,7 @@ export class CellPlacement implements Placement {
   }
 
   /**
-   * Requests of the tenant get 503 until `resume` or `redirect`. The switch precedes the admission: placements of the
-   * directory do not end the suspension of an arriving tenant.
+   * Requests of the tenant get 503 until `resume` or `redirect`; placements of the directory do not end an arrival.
    */
   suspend(tenant: string, isArriving: boolean): void {
     this.#here.delete(tenant);

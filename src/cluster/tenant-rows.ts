@@ -31,10 +31,7 @@ function conditionOn({ name, columns, instance, ofTenant }: Table): string {
   return `${instance} in (select id from instances where tenant_id = $T)`;
 }
 
-/**
- * Tables that find every tenant with rows; each has an index that begins with the tenant. Rows of an instance imply
- * one in `instances`.
- */
+/** Tables that find every tenant with rows, by an index; rows of an instance imply one in `instances`. */
 export function findingTables({ tables }: Store): readonly string[] {
   return Object.values(tables)
     .filter(({ name, columns, instance, stays, follows }) => {

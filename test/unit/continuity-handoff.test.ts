@@ -3,21 +3,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  CANDIDATES_MAX,
   creationConflict,
   type ExportFacts,
   exportConflict,
   type HandoffRequest,
-  requestedHandoff,
-} from '../../actors/continuity/core/handoff.js';
-import {
-  CANDIDATES_MAX,
   liveCandidates,
   type PreviewFacts,
   placeExecution,
   placementDecision,
   previewHandoff,
+  requestedHandoff,
   termsOf,
-} from '../../actors/continuity/core/placement.js';
+} from '../../actors/continuity/core/handoff.js';
 import {
   areSameTerms,
   compatibilityFindings,

@@ -125,7 +125,6 @@ function manifestOf(
   };
 }
 
-/** Before sealing. */
 export const PAYLOAD_BYTES_MAX = 64 * 1_024 * 1_024;
 const TOO_LARGE = refused(`the payload must have at most ${PAYLOAD_BYTES_MAX} bytes`);
 
@@ -300,7 +299,6 @@ export function openSealed(
   return { ok: true, value: { frame, outputs: texts } };
 }
 
-/** Copies no other columns of the capsule. */
 function columnsOf(row: CarriedOutput, now: string): CarriedOutput {
   const { block_id, iteration, attempt, try: number, output = null, output_ref = null } = row;
   return {

@@ -20,7 +20,6 @@ import type { Plan, PlanNode } from '../../../src/core/plan-nodes.js';
 
 export interface ExecutionTree {
   readonly execution: Execution;
-  /** The items of for_each blocks, by their keys. */
   readonly items: ReadonlyMap<string, readonly JsonValue[]>;
   readonly blocks: readonly JsonObject[];
 }
@@ -52,7 +51,6 @@ export function readOwnBlocks(entries: readonly TreeEntry[]): JsonObject[] {
   return entries.flatMap(({ own_block }) => (own_block == null ? [] : [own_block]));
 }
 
-/** The message names the entry that does not fit the plan. */
 export function readTree(entries: readonly TreeEntry[], plan: Plan): Parsed<ExecutionTree> {
   return parsing(() => {
     const execution: Execution = { t: null, o: {}, d: {} };
@@ -97,10 +95,7 @@ function slotsOf({ concurrentLoops, loops, slots }: PlanNode): number[] {
   return concurrentLoops.map((loop) => slots[loops.indexOf(loop)]!);
 }
 
-/**
- * The importer cannot receive the reply of a handler, a worker or a rate limit: the step starts
- * again with the same try, as after a crash.
- */
+/** The importer gets no reply of a handler, worker or rate limit: the step repeats its try. */
 const AT_WORK: ReadonlySet<StepPhase> = new Set(['run', 'task', 'asking']);
 const BEGIN_AGAIN = 'run';
 /** Pending and caught errors of a block, and the slots of a for_each. */
@@ -177,7 +172,6 @@ const STEP_PHASES: ReadonlySet<unknown> = new Set<StepPhase>([
   BEGIN_AGAIN,
 ]);
 
-/** The phases depend on the kind of block. */
 function readOpen(record: OpenRecord, node: PlanNode, name: string): OpenRecord {
   const { type } = node;
   const { p, v } = record as Partial<StepRecord>;

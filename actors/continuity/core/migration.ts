@@ -39,7 +39,6 @@ const PREFIXES: Readonly<Record<SemanticDiff['entries'][number]['severity'], str
   informational: '',
 };
 
-/** Lost in the target. */
 interface Losses {
   /** Blocks that have an output and are not in the target. */
   readonly outputs: readonly string[];
@@ -119,7 +118,6 @@ export function retentionSeconds(requested: number | null | undefined): number {
 export interface StoredMigration
   extends Omit<MigrationRecord, 'source_context' | 'source_checkpoint' | 'state'> {
   readonly source_checkpoint: Omit<MigrationRecord['source_checkpoint'], 'checkpoint_data'>;
-  /** Of the rollback capsule. */
   readonly manifest: CapsuleManifest | null;
   /** The instance continued in its state; absent: it was paused. */
   readonly goes_on?: true;
@@ -134,7 +132,6 @@ export interface MigrationSecrets {
   readonly place_sha256: string;
 }
 
-/** JSON is text. */
 type MigrationFacts = Pick<
   StoredRow<typeof MIGRATIONS>,
   'id' | 'tenant_id' | 'state' | 'record' | 'secrets'

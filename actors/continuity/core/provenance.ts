@@ -48,10 +48,7 @@ export function nextProvenanceEntry(
   };
 }
 
-/**
- * Checks the entries up to the first invalid one. @param expectedHead hash of the last entry, in
- * any case
- */
+/** Checks up to the first invalid entry. @param expectedHead the last hash, in any case */
 export function verifyProvenance(
   chain: readonly ProvenanceEntry[],
   trusted: TrustedKeys,
@@ -120,10 +117,7 @@ type HashedFacts = Pick<
   'continuity_id' | 'epoch' | 'kind' | 'redacted_summary' | 'payload_sha256' | 'previous_sha256'
 >;
 
-/**
- * Unambiguous: the label, 16 bytes of the execution's id, the epoch, each text with its length, and
- * the predecessor with a presence byte.
- */
+/** Unambiguous: every text has its length, and the predecessor a presence byte. */
 function entryHash(entry: HashedFacts): string {
   const { previous_sha256 } = entry;
   return sha256Hex(

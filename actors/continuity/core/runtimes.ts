@@ -51,13 +51,11 @@ export interface PlacementTerms {
   readonly classification: Classification;
 }
 
-/** In a request body, in either spelling. */
 export type SentTerms = Pick<
   PlaceExecution,
   'requirements' | 'policy' | 'locality_policy' | 'classification' | 'data_classification'
 >;
 
-/** The message names the invalid field. */
 export function placementTerms(sent: SentTerms): Parsed<PlacementTerms> {
   return parsing(() => ({
     requirements: requirementsOf(sent.requirements),
@@ -159,7 +157,6 @@ export function isLive(capabilities: RuntimeCapabilities, now: UnixMs): boolean 
   return expiresMs !== undefined && expiresMs > now;
 }
 
-/** Stored when present. */
 const KEPT = [
   ...['runtime_id', 'kind', 'trust', 'handlers', 'plugins', 'credentials', 'regions', 'hardware'],
   ...['connectivity', 'battery_percent', 'estimated_cost_microunits', 'estimated_latency_ms'],
@@ -214,7 +211,6 @@ export function outcomeOf(findings: readonly Finding[]): Outcome {
 
 const KINDS_WITH_PEOPLE: readonly RuntimeKind[] = ['mobile', 'desktop', 'browser'];
 
-/** All entries of these lists are required. */
 const NEEDED = [
   ['handlers', 'HANDLERS_MISSING'],
   ['plugins', 'PLUGINS_MISSING'],

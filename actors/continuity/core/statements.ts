@@ -20,7 +20,6 @@ interface Facts {
 /** The destination has imported a capsule. */
 export interface ImportFacts extends Facts {
   readonly kind: 'capsule_imported';
-  /** Of the capsule. */
   readonly epoch: number;
   readonly destination_runtime_id: string;
 }

@@ -13,7 +13,6 @@ const PATH_SEGMENTS_MAX = 32;
 const PATH_SEGMENT_BYTES_MAX = 128;
 /** Repeated copies can grow exponentially; this fits the largest body. */
 const TRANSFORMED_SIZE_MAX = 16 * 1_024 * 1_024;
-/** As for stored values. */
 const TRANSFORMED_DEPTH_MAX = 256;
 
 /** `to_path` is empty for `drop` only. */
@@ -22,7 +21,6 @@ export interface Transform extends SentTransform {
   readonly to_path: string;
 }
 
-/** The message names the field, as in `transforms[3].from_path`. */
 export function transformsOf(sent: readonly SentTransform[]): Parsed<readonly Transform[]> {
   return parsing(() => {
     const transforms = sent.map((one, i) => transformOf(one, `transforms[${i}]`));
