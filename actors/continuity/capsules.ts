@@ -76,14 +76,9 @@ export async function sealInstance(
   });
   const sealed = unwrapped(made, conflict);
   const { key, sha256 } = sealed.capsule.manifest.payload_artifact;
-  const columns = JSON.stringify({
-    key,
-    instance_id: current_instance_id,
-    tenant_id,
-    content_type: CAPSULE_CONTENT_TYPE,
-    sha256,
-    created_at: isoTime(service.now),
-  });
+  const ids = { key, instance_id: current_instance_id, tenant_id };
+  const content = { content_type: CAPSULE_CONTENT_TYPE, sha256, created_at: isoTime(service.now) };
+  const columns = JSON.stringify({ ...ids, ...content });
   // Base64 needs no escaping; JSON.stringify would scan the large text.
   turn.put(ARTIFACT.insert, key, `${columns.slice(0, -1)},"content":"${sealed.payload_base64}"}`);
   return sealed;

@@ -294,12 +294,8 @@ export const claimExecution: Serve<'continuity.claim'> = async (service, { tenan
   if (before !== undefined && before.epoch >= epoch) {
     throw conflict(`execution ${id} is at epoch ${before.epoch} by now`);
   }
-  const owned = {
-    current_instance_id: instance_id,
-    owner_runtime_id: destination_runtime_id,
-    epoch,
-    state: 'owned',
-  } as const;
+  const ids = { current_instance_id: instance_id, owner_runtime_id: destination_runtime_id };
+  const owned = { ...ids, epoch, state: 'owned' } as const;
   const first = { continuity_id, tenant_id, ...owned, updated_at: isoTime(service.now) };
   const unit = new ExecutionUnit(service, before ?? first, owned);
   const { execution } = unit;

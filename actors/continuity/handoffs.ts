@@ -69,11 +69,8 @@ export const resumeHandoff = mover('accepted', 'resumed', async (unit, handoff) 
   if (owner_runtime_id !== handoff.destination_runtime_id) {
     throw conflict(`execution ${continuity_id} has another owner by now`);
   }
-  await unit.enter({
-    kind: 'execution_resumed',
-    summary: 'execution resumed',
-    evidence: { handoff_id: handoff.id, instance_id: current_instance_id, epoch },
-  });
+  const evidence = { handoff_id: handoff.id, instance_id: current_instance_id, epoch };
+  await unit.enter({ kind: 'execution_resumed', summary: 'execution resumed', evidence });
   const expect = { states: ['paused'], fence: 'none' } as const;
   await unit.commit({ expect, changes: [{ kind: 'resume' }] });
 });

@@ -180,12 +180,9 @@ function toTarget(
   { pauses }: Pick<OrderedMigration, 'pauses'>,
 ) {
   const { continuity_id: continuityId, epoch } = execution;
-  const evidence = {
-    id,
-    capsule_sha256: rollback_capsule?.manifest_sha256 ?? null,
-    from_sequence_id: source.id,
-    to_sequence_id: target.id,
-  };
+  const capsule_sha256 = rollback_capsule?.manifest_sha256 ?? null;
+  const sequences = { from_sequence_id: source.id, to_sequence_id: target.id };
+  const evidence = { id, capsule_sha256, ...sequences };
   const summary = `migrated from version ${source.version} to version ${target.version}`;
   const sequenceId = target.id;
   return changeVersion(service, unit, {
@@ -261,12 +258,8 @@ export const migrateInstance: Serve<'migrations.migrate'> = async (service, requ
   const applied = { ...stored, ...rollback, goes_on: true } as const;
   insertMigration(service, unit, applied, secrets, 'applied');
   const { state } = await toTarget(service, unit, subject, applied, { pauses: false });
-  const { rollback_capsule, rollback_expires_at } = rollback;
-  return answer(verdict, {
-    state,
-    migration_id: stored.plan.id,
-    rollback_expires_at: rollback_capsule && rollback_expires_at,
-  });
+  const rollback_expires_at = rollback.rollback_capsule && rollback.rollback_expires_at;
+  return answer(verdict, { state, migration_id: stored.plan.id, rollback_expires_at });
 };
 
 const SAME_VERSION: Verdict = { disposition: 'automatic', codes: [], findings: [] };

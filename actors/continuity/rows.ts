@@ -90,16 +90,16 @@ const VERSION = ['id', 'tenant_id', 'namespace', 'name', 'version', 'definition'
 const BY_ID = 'where id = $1::uuid';
 const OF_EXECUTION = 'where continuity_id = $1::uuid';
 const OF_INSTANCE = 'where instance_id = $1::uuid';
+const CAPABILITIES = ['capabilities'] as const;
+const OUTPUT_KEY = ['block_id', 'iteration', 'attempt'] as const;
+const SIGNAL = ['signal_type', 'payload', 'created_at', 'sent_by'] as const;
+const CURRENT = columnsBut(CONTINUITY_EXECUTIONS, 'ended');
 const IMPORT = columnsBut(CAPSULE_IMPORTS, 'created_at');
 /** Without ids and receipts. */
 const OUTPUT = columnsBut(BLOCK_OUTPUTS, 'id', 'instance_id', 'effect');
 
 export const CONTINUITY_SQL = {
-  execution: select(
-    CONTINUITY_EXECUTIONS,
-    OF_EXECUTION,
-    columnsBut(CONTINUITY_EXECUTIONS, 'ended'),
-  ),
+  execution: select(CONTINUITY_EXECUTIONS, OF_EXECUTION, CURRENT),
   shownExecution: sql<ShownExecutionRow>(
     `select ${selected(columnsBut(CONTINUITY_EXECUTIONS), 'e')}, ` +
       'i.state as instance_state, i.updated_at as instance_updated_at ' +
@@ -122,11 +122,9 @@ export const CONTINUITY_SQL = {
     RUNTIMES,
     'where tenant_id = $1::text and observed_at > $2::timestamptz and expires_at > $3::timestamptz ' +
       `order by observed_at desc, runtime_id limit ${CANDIDATES_MAX}`,
-    ['capabilities'],
+    CAPABILITIES,
   ),
-  runtime: select(RUNTIMES, 'where tenant_id = $1::text and runtime_id = $2::uuid', [
-    'capabilities',
-  ]),
+  runtime: select(RUNTIMES, 'where tenant_id = $1::text and runtime_id = $2::uuid', CAPABILITIES),
   provenanceHead: select(PROVENANCE_ENTRIES, `${OF_EXECUTION} order by seq desc limit 1`),
   migration: select(MIGRATIONS, BY_ID),
   capsuleImport: select(
@@ -155,12 +153,7 @@ export const CONTINUITY_SQL = {
     OUTPUT,
   ),
   items: select(ITERATION_SNAPSHOTS, `${OF_INSTANCE} order by key`, ['key', 'items']),
-  signals: select(SIGNALS, `${OF_INSTANCE} and status = 'kept' order by seq`, [
-    'signal_type',
-    'payload',
-    'created_at',
-    'sent_by',
-  ]),
+  signals: select(SIGNALS, `${OF_INSTANCE} and status = 'kept' order by seq`, SIGNAL),
   // Receipts are derived from these tables (`effect-reads.ts`).
   effectIds: sql<{ readonly id: string }>(
     `select id from worker_tasks ${OF_INSTANCE} ` +
@@ -174,11 +167,7 @@ export const CONTINUITY_SQL = {
     VERSION,
   ),
   life: sql<StoredRun>(REPLAY_SQL.run),
-  outputKeys: select(BLOCK_OUTPUTS, `${OF_INSTANCE} order by block_id, iteration, attempt`, [
-    'block_id',
-    'iteration',
-    'attempt',
-  ]),
+  outputKeys: select(BLOCK_OUTPUTS, `${OF_INSTANCE} order by ${OUTPUT_KEY.join(', ')}`, OUTPUT_KEY),
   // Without records of tries.
   outputBlocks: sql<StoredRow<typeof BLOCK_OUTPUTS, 'block_id'>>(
     `select distinct block_id from block_outputs ${OF_INSTANCE} ` +

@@ -145,11 +145,9 @@ export class Moves {
         [move.tenant_id, move.to_cell, move.from_cell],
       );
       if (placed.length === 0) throw new MoveError('the tenant was placed by hand meanwhile');
-      await this.#rows(
-        `update cluster.moves set state = 'switched', error = null, updated_at = now()
-         where id = $1::uuid`,
-        [id],
-      );
+      const switched = `update cluster.moves set state = 'switched', error = null, updated_at = now()
+        where id = $1::uuid`;
+      await this.#rows(switched, [id]);
     });
   }
 
