@@ -8,16 +8,13 @@ import type { StepTry } from '../../src/core/progress.js';
 import type { Ack, UnitEnvelope } from '../../src/db/units.js';
 import type { Effect, Turn } from './turn.js';
 
-/** `lost`: the writer died, only the rows show the outcome. `suspended`: the tenant is; not committed. */
+/** `lost`: the writer died, and only the rows show the outcome. `suspended`: its tenant is suspended. */
 export type Settlement = Ack | { readonly seq: number; readonly outcome: 'lost' | 'suspended' };
 
 /** A keyed actor, a webhook, a batch creation, or an independent unit. */
 export interface UnitOwner {
   readonly key: string;
-  /**
-   * From `nextIncarnation`: taken when the actor is created, and again after a refusal, because the writer
-   * refuses all units of an incarnation that had one refused.
-   */
+  /** From `nextIncarnation`; changes after a refusal, with which the writer refuses all later units. */
   readonly incarnation: number;
   /** Called once for each of its units, in order. */
   settled(unit: PendingUnit, outcome: Settlement): void;
@@ -28,14 +25,11 @@ export interface PendingUnit {
   readonly effects: Effect[];
   readonly origin: StepTry | undefined;
   readonly bytes: number;
-  readonly isUnasked: boolean;
+  readonly isBackground: boolean;
 }
 
 export class CommitLog {
-  /**
-   * Tenants this cell does not own: moving in, moving out, or gone. Nothing of such a tenant is committed,
-   * started or kept in memory on this shard (docs/operate/moving-tenants.md).
-   */
+  /** Tenants this cell does not own: nothing of them is committed (docs/operate/moving-tenants.md). */
   readonly suspended = new Set<string | null | undefined>();
   readonly #schedule: (work: () => void) => void;
   readonly #pending = new Map<number, PendingUnit>();
@@ -44,15 +38,15 @@ export class CommitLog {
   #seq = 0;
   #incarnations = 0;
   #bytes = 0;
-  /** Units made now are background work, which no request waits for. */
-  isUnasked = false;
-  #unaskedUnits = 0;
+  /** Units appended now are background work: no request waits for them. */
+  isBackground = false;
+  #backgroundUnits = 0;
 
   constructor(schedule: (work: () => void) => void = queueMicrotask) {
     this.#schedule = schedule;
   }
 
-  /** Higher than all before, of any actor. */
+  /** Increases over all actors of the shard. */
   nextIncarnation(): number {
     this.#incarnations += 1;
     return this.#incarnations;
@@ -66,28 +60,23 @@ export class CommitLog {
     return this.#bytes;
   }
 
-  /** Background units among them. */
-  get unaskedUnits(): number {
-    return this.#unaskedUnits;
+  get backgroundUnits(): number {
+    return this.#backgroundUnits;
   }
 
-  /**
-   * Reserves the place of a unit that takes several turns to make: waiting for the units made so far
-   * includes it. Its owner receives `lost` if the writer dies before it is appended.
-   */
+  /** For a unit that takes several turns to make. Its owner receives `lost` if the writer dies before. */
   reserve(owner: UnitOwner): number {
     this.#seq += 1;
-    const unit = { owner, effects: [], origin: undefined, bytes: 0, isUnasked: false };
+    const unit = { owner, effects: [], origin: undefined, bytes: 0, isBackground: false };
     this.#pending.set(this.#seq, unit);
     return this.#seq;
   }
 
-  /** Releases a reserved place. */
   forgo(place: number): void {
     if (this.#pending.delete(place)) this.#passBarriers();
   }
 
-  /** @param place reserved for the unit, and not lost since; absent: behind all others */
+  /** @param place reserved earlier and not lost since; absent: behind all others */
   append(owner: UnitOwner, turn: Turn, place?: number): PendingUnit {
     if (place === undefined) this.#seq += 1;
     const seq = place ?? this.#seq;
@@ -96,13 +85,13 @@ export class CommitLog {
       bytes += (turn.mutations[i] as string).length;
     }
     const counts = turn.takeCounts();
-    const { isUnasked } = this;
-    const unit = { owner, effects: turn.effects, origin: turn.origin, bytes, isUnasked };
+    const { isBackground } = this;
+    const unit = { owner, effects: turn.effects, origin: turn.origin, bytes, isBackground };
     this.#pending.set(seq, unit);
     this.#bytes += bytes;
-    if (isUnasked) this.#unaskedUnits += 1;
+    if (isBackground) this.#backgroundUnits += 1;
     if (this.suspended.size > 0 && this.#isSuspended(turn)) {
-      // The owner counts it before the outcome arrives.
+      // Later: the owner counts the unit before its outcome arrives.
       this.#schedule(() => this.settle([{ seq, outcome: 'suspended' }]));
       return unit;
     }
@@ -112,7 +101,7 @@ export class CommitLog {
     return unit;
   }
 
-  /** The tenant is in the rows of most tables, unless the owner names one. */
+  /** The rows of most tables name their tenant, unless the owner does. */
   #isSuspended({ tenant, mutations }: Turn): boolean {
     if (tenant !== undefined) return this.suspended.has(tenant);
     for (let i = 2; i < mutations.length; i += 3) {
@@ -124,7 +113,6 @@ export class CommitLog {
     return false;
   }
 
-  /** The units since the last call, for the writer. */
   take(): UnitEnvelope[] {
     const units = this.#outgoing;
     if (units.length > 0) this.#outgoing = [];
@@ -141,7 +129,7 @@ export class CommitLog {
     if (unit === undefined) return;
     this.#pending.delete(outcome.seq);
     this.#bytes -= unit.bytes;
-    if (unit.isUnasked) this.#unaskedUnits -= 1;
+    if (unit.isBackground) this.#backgroundUnits -= 1;
     unit.owner.settled(unit, outcome);
   }
 
@@ -153,7 +141,7 @@ export class CommitLog {
 
   #passBarriers(): void {
     while (this.#barriers.length > 0) {
-      // Units are added in the order of their numbers, so the first one is the oldest.
+      // Units are added in the order of their numbers: the first one is the oldest.
       const oldest = this.#pending.keys().next();
       const barrier = this.#barriers[0]!;
       if (!oldest.done && oldest.value <= barrier.seq) return;
@@ -162,13 +150,13 @@ export class CommitLog {
     }
   }
 
-  /** The writer died: every unit in flight is settled as lost. */
+  /** The writer died: settles every unit in flight as lost. */
   lose(): void {
     const lost = [...this.#pending];
     this.#pending.clear();
     this.#outgoing = [];
     this.#bytes = 0;
-    this.#unaskedUnits = 0;
+    this.#backgroundUnits = 0;
     for (const [seq, unit] of lost) unit.owner.settled(unit, { seq, outcome: 'lost' });
     this.#passBarriers();
   }

@@ -12,7 +12,6 @@ export interface CommitDeps {
   readonly release: (effects: readonly Effect[]) => void;
 }
 
-/** The reply for a defect; the log has the details. */
 export const INTERNAL = new EngineError('ENG_INTERNAL', 'internal error');
 
 /** The error returned for requests of a suspended tenant. */
@@ -21,16 +20,16 @@ export const TENANT_SUSPENDED = unavailable(
   'the tenant is on its way to another resident; ask again',
 );
 
-/** Whether the error is a defect of the program: a database throws none of these. */
-export function isOfCode(error: unknown): boolean {
+/** Whether the error is a defect of the program: no database driver throws these. */
+export function isDefect(error: unknown): boolean {
   const kinds = [TypeError, RangeError, SyntaxError, AssertionError];
   return kinds.some((kind) => error instanceof kind);
 }
 
 /**
- * Undefined for a unit that was committed.
+ * Undefined for a committed unit.
  * @param noun names the unit in messages
- * @param exists the error when the gate of the unit found its row
+ * @param exists the message when the gate of the unit found its row
  */
 export function failureOf(
   ack: Settlement,
@@ -57,19 +56,19 @@ export function failureOf(
   }
 }
 
-/** The replacements of effects whose unit was not committed, or whose outcome is unknown. */
+/** Replaces the effects of a unit that was not committed, or whose outcome is unknown. */
 export function failed(effects: readonly Effect[], error: EngineError): Effect[] {
-  const told: Effect[] = [];
+  const replaced: Effect[] = [];
   for (const effect of effects) {
     if (effect.kind === 'reply' || effect.kind === 'error') {
-      told.push({ kind: 'error', request: effect.request, error });
+      replaced.push({ kind: 'error', request: effect.request, error });
     } else if (effect.kind === 'changed') {
       const result = error === TENANT_SUSPENDED ? 'suspended' : 'failed';
-      told.push({ ...effect, result, error: error.message });
+      replaced.push({ ...effect, result, error: error.message });
     } else if (effect.kind === 'peer' && effect.message.kind === 'claimed') {
       // The claim was not committed: the queue offers the task again.
-      told.push({ ...effect, message: { ...effect.message, epoch: -1, record: '' } });
+      replaced.push({ ...effect, message: { ...effect.message, epoch: -1, record: '' } });
     }
   }
-  return told;
+  return replaced;
 }

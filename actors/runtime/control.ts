@@ -1,6 +1,6 @@
 /**
- * The control plane between the supervisor and its threads: rare calls over comlink. A proxy never settles
- * when its peer dies, so every call has a deadline, and the end of the thread rejects all of them.
+ * The control plane between the supervisor and its threads: rare calls over comlink. A comlink proxy never
+ * settles when its peer dies, so every call has a deadline, and the end of the thread rejects all of them.
  */
 
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
@@ -8,7 +8,6 @@ import * as Comlink from 'comlink';
 import nodeEndpoint from 'comlink/dist/esm/node-adapter.mjs';
 import type { LogFormat } from '../../src/base/log-output.js';
 
-/** Every method of a control surface as a promise; ports among the arguments are transferred. */
 export type Remote<Surface> = {
   readonly [Name in keyof Surface]: Surface[Name] extends (...args: infer Args) => infer Result
     ? (...args: Args) => Promise<Awaited<Result>>
@@ -17,22 +16,19 @@ export type Remote<Surface> = {
 
 export interface ControlLink<Surface> {
   readonly remote: Remote<Surface>;
-  /** False once the thread is known to be gone. */
   readonly isOpen: boolean;
   close(reason: string): void;
 }
 
-/** What the supervisor passes to every thread. */
 export interface ThreadTask {
   readonly connectionString: string;
-  /** Names the sessions of this thread, and of no other. */
+  /** Unique to the sessions of this thread. */
   readonly applicationName: string;
   readonly logLevel: string;
   readonly logFormat: LogFormat;
-  /** The name of the cell in log lines, if any. */
   readonly cell: string | undefined;
   readonly control: MessagePort;
-  /** Of the previous thread, whose counters this one continues. */
+  /** Continues the counters of the previous thread. */
   readonly meter: SharedArrayBuffer;
 }
 
@@ -40,16 +36,14 @@ export function serveControl(surface: object, port: MessagePort): void {
   Comlink.expose(surface, nodeEndpoint(port));
 }
 
-/** @param patient calls without the limit, such as waiting for an unavailable database */
+/** @param patient calls without a deadline, such as those that wait for an unavailable database */
 export function linkControl<Surface extends object>(
   port: MessagePort,
   deadlineMs: number,
   patient: readonly (keyof Surface & string)[] = [],
 ): ControlLink<Surface> {
-  const proxy = Comlink.wrap(nodeEndpoint(port)) as Record<
-    string,
-    (...args: unknown[]) => Promise<unknown>
-  >;
+  type Method = (...args: unknown[]) => Promise<unknown>;
+  const proxy = Comlink.wrap(nodeEndpoint(port)) as Record<string, Method>;
   const pending = new Set<(error: Error) => void>();
   let isOpen = true;
   const call = (name: string, args: unknown[]) =>
@@ -66,8 +60,8 @@ export function linkControl<Surface extends object>(
         reject(error);
       };
       pending.add(fail);
-      // Comlink proxies have no `this`; the method is looked up per call and kept by the closure.
-      const method = proxy[name] as (...args: unknown[]) => Promise<unknown>;
+      // A method of a comlink proxy is called without `this`.
+      const method = proxy[name] as Method;
       method(...args.map(moved)).then((value) => {
         settle();
         resolve(value);
@@ -92,7 +86,6 @@ export function linkControl<Surface extends object>(
   };
 }
 
-/** The messages in the port that are not delivered yet. */
 export function receiveAll<Message>(port: MessagePort): Message[] {
   const messages: Message[] = [];
   for (;;) {
@@ -102,7 +95,7 @@ export function receiveAll<Message>(port: MessagePort): Message[] {
   }
 }
 
-/** Closes the control port of a thread when the reply to its current call has left. */
+/** Closes the control port once the reply to its current call is sent. */
 export function closeAfterReply(port: MessagePort, closed: () => void): void {
   setImmediate(() => {
     port.close();

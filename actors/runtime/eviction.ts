@@ -1,18 +1,17 @@
 /**
- * Which idle actors stay in memory: queues by how soon an actor is likely to be used again. A later queue
- * is evicted only when the earlier ones are empty.
+ * Decides which idle actors stay in memory: queues by how soon an actor is likely to be used again. A later
+ * queue is evicted only when the earlier ones are empty.
  *
- * The queues are linked lists: each message removes an actor and adds it again, which in a Map of a hundred
- * thousand entries costs more than many a message.
+ * The queues are linked lists: each message removes an actor and adds it again, which costs more in a Map
+ * of 100,000 entries than handling the message.
  */
 
 /**
  * In the order of eviction:
- *
  * - `ended`: it may be read once more, shortly after its end;
- * - `large`: many others have room in its place;
- * - `waiting`: for a time or a caller, for an unknown time;
- * - `offered`: its task is in a queue, whose first is taken next, or whose workers are gone for days;
+ * - `large`: evicting it makes room for many others;
+ * - `waiting`: for a timer or a caller, for an unknown time;
+ * - `offered`: its task is in a queue, and is claimed next, or not for days if its workers are gone;
  * - `active`: a handler or worker is working for it.
  */
 export const LINES = ['ended', 'large', 'waiting', 'offered', 'active'] as const;
@@ -21,14 +20,13 @@ export type LineName = (typeof LINES)[number];
 export type Outlook = Exclude<LineName, 'large'>;
 
 export interface Member<Self extends Member<Self>> {
-  /** Estimated memory. */
   bytes: number;
   line: Line<Self> | undefined;
   older: Self | undefined;
   newer: Self | undefined;
 }
 
-/** Members skipped for each that is taken from the middle of a queue. */
+/** Members skipped for each one taken from the middle of a queue. */
 const STEP = 8;
 
 export class Line<Item extends Member<Item>> {
@@ -36,38 +34,34 @@ export class Line<Item extends Member<Item>> {
   newest: Item | undefined;
   bytes = 0;
   readonly #bytesMax: number;
-  /** Where the last one was taken from the middle. */
+  /** The member last taken from the middle. */
   #hand: Item | undefined;
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
 
-  get isOver(): boolean {
+  get isFull(): boolean {
     return this.bytes > this.#bytesMax;
   }
 
-  /** As the newest one; removed from its previous queue. */
+  /** Moves the item from its previous queue to the newest end of this one. */
   push(item: Item): void {
-    this.#enter(item);
+    item.line?.remove(item);
+    item.line = this;
+    this.bytes += item.bytes;
     item.older = this.newest;
     if (this.newest === undefined) this.oldest = item;
     else this.newest.newer = item;
     this.newest = item;
   }
 
-  /** A member from anywhere in the queue, each with the same probability. */
-  midst(): Item | undefined {
+  /** Samples the queue evenly. */
+  sample(): Item | undefined {
     let at = this.#hand;
     for (let step = 0; step < STEP; step += 1) at = at?.older ?? this.newest;
     this.#hand = at;
     return at;
-  }
-
-  #enter(item: Item): void {
-    item.line?.remove(item);
-    item.line = this;
-    this.bytes += item.bytes;
   }
 
   remove(item: Item): void {
@@ -84,16 +78,14 @@ export class Line<Item extends Member<Item>> {
   }
 }
 
-/** Memory of an actor besides its JSON values: its objects and their strings. */
+/** Bytes of an actor besides its JSON values. */
 const ACTOR_BYTES = 3_200;
-
-/** Memory per character of JSON, for objects and arrays of small values, as most contexts are. */
+/** For objects and arrays of small values, as most contexts are. */
 const BYTES_PER_CHARACTER = 3;
-
-/** Characters of a unit that are no values of a caller: names of columns, ids, times. */
+/** Characters of a unit other than the values of a caller: names of columns, ids, times. */
 const UNIT_FRAME_CHARACTERS = 2_000;
 
-/** Estimated memory of an actor. @param characters of the JSON of its values */
+/** @param characters of the JSON of its values */
 export function bytesOf(characters: number): number {
   return ACTOR_BYTES + BYTES_PER_CHARACTER * characters;
 }
@@ -102,18 +94,16 @@ export function valuesOf(unitCharacters: number): number {
   return Math.max(0, unitCharacters - UNIT_FRAME_CHARACTERS);
 }
 
-// Parts of the memory of all actors of a kind:
-
-/** Preloaded ones. */
+/** Shares of the memory limit of a kind: preloaded actors. */
 const AHEAD_SHARE = 1 / 12;
-/** One with more is large. */
+/** An actor with more is `large`. */
 export const LARGE_SHARE = 1 / 16;
-/** Left to idle actors, whatever busy ones take. */
+/** Reserved for idle actors, however much the busy ones use. */
 export const IDLE_SHARE = 1 / 8;
 const ENDED_SHARE = 1 / 128;
 const WAITING_SHARE = 1 / 8;
 
-/** How many may be preloaded, by the average memory. @param bytesMax limit of all actors of a kind */
+/** @param bytesMax memory limit of all actors of a kind */
 export function aheadMaxOf(bytesMax: number, actors: number, bytes: number): number {
   const each = actors === 0 ? ACTOR_BYTES : bytes / actors;
   return Math.floor((bytesMax * AHEAD_SHARE) / each);

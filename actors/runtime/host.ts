@@ -1,22 +1,23 @@
 /**
- * The keyed actors of one kind on one shard, each loaded, changed, committed and evicted here and nowhere else.
+ * The keyed actors of one kind on one shard: loads, changes, commits and evicts them.
  *
  *   absent ──message──► loading ──rows──► ready ──idle, over the bound──► absent
  *                          ▲               │  │ ▲
  *                          └─ refused, lost┘  ▼ │
  *                             or a defect    blocked: its kind admits no message
  *
- * - Messages of an actor that is not ready, or has too many units under way, wait in order.
+ * - Messages wait in order while the actor is not ready or has too many units in flight.
  * - An actor is loaded only when none of its units is unacknowledged.
- * - A message that makes the actor throw is answered 500, commits nothing, and has the actor rebuilt from rows.
- * - Rows that make no sense are answered 500, too; while the database is unavailable, requests are answered 503.
- * - A kind that batches (`flush`) joins the turns of its messages to one unit, committed at the end of the shard's
- *   turn. When one of them throws, the others are decided again from rows.
+ * - When a message makes the actor throw, it is answered 500, commits nothing, and the actor is rebuilt
+ *   from rows.
+ * - Invalid rows are answered 500 too; while the database is unavailable, requests are answered 503.
+ * - A kind that batches (`flush`) joins the turns of its messages into one unit, committed at the end of
+ *   the shard's turn. When one of them throws, the others are decided again from rows.
  */
 
 import { DATABASE_AWAY, EngineError, unavailable } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
-import { failed, failureOf, INTERNAL, isOfCode, TENANT_SUSPENDED } from './commit.js';
+import { failed, failureOf, INTERNAL, isDefect, TENANT_SUSPENDED } from './commit.js';
 import type { PendingUnit, Settlement } from './commit-log.js';
 import {
   aheadMaxOf,
@@ -35,19 +36,19 @@ import type { ServiceDeps } from './service.js';
 import { Turn } from './turn.js';
 
 export interface HostDeps extends ServiceDeps {
-  /** Like `schedule`, in order, and for as long as requests leave time. */
+  /** Like `schedule`, in order, while requests leave time. */
   readonly scheduleSpare: (work: () => void) => void;
-  /** Memory limit of the actors of one kind; absent: that of the largest heap. */
+  /** Per kind; absent: the limit of the largest heap. */
   readonly residentBytesMax?: number | undefined;
 }
 
-/** Actors whose rows one query reads. */
+/** Actors per query. */
 const LOAD_BATCH = 500;
-
-/** Busy actors that are skipped in one turn for each that can be evicted. */
+/** Busy actors that one turn skips before it stops looking for idle ones. */
 const BUSY_TRIES = 64;
 
 type Actor<State, Message> = ResidentActor<State, Message>;
+type Decide = (turn: Turn) => void;
 
 export class ActorHost<State, Message extends HostedMessage, Rows> {
   readonly #kind: Kind<State, Message, Rows>;
@@ -55,12 +56,12 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   readonly #residents = new Map<string, Actor<State, Message>>();
   readonly #lines: Lines<Actor<State, Message>>;
   readonly #toLoad = new Set<Actor<State, Message>>();
-  /** Resolves when all requested rows are read. */
+  /** Settles when all rows requested so far are read. */
   #lastLoad: Promise<void> | undefined;
-  #isLoadAsked = false;
+  #isLoadScheduled = false;
   /** Actors whose rows are being read or restored. */
   #loading = 0;
-  /** Of a kind that batches: actors with messages in this turn. */
+  /** Only for kinds that batch: actors with messages in this turn. */
   readonly #touched = new Set<Actor<State, Message>>();
   #bytes = 0;
   readonly #bytesMax: number;
@@ -80,7 +81,6 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     return aheadMaxOf(this.#bytesMax, this.#residents.size, this.#bytes);
   }
 
-  /** Requested actors that are not loaded yet. */
   get expected(): number {
     return this.#toLoad.size + this.#loading;
   }
@@ -97,7 +97,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     this.deliver(this.#residentOf(id), message);
   }
 
-  /** A message will follow: an absent actor is loaded meanwhile, any other is not evicted soon. */
+  /** A message will follow: loads an absent actor meanwhile, and delays the eviction of any other. */
   expect(id: string): void {
     const actor = this.#residentOf(id);
     if (actor.line !== undefined) this.#lineUp(actor);
@@ -106,26 +106,22 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   deliver(actor: Actor<State, Message>, message: Message): void {
     if (actor.stash.length === 0 && this.#isOpen(actor)) {
       this.#handle(actor, message);
-      // A message without a change counts as a use all the same.
+      // A message that changes nothing counts as a use too.
       if (actor.line !== undefined) this.#lineUp(actor);
     } else if (actor.stash.length >= LIMITS.stashPerActorMax && message.request !== undefined) {
-      this.refuse(
-        actor,
-        message,
-        unavailable('ENG_OVERLOADED', `${this.#kind.noun} ${actor.id} is busy`),
-      );
+      const busy = `${this.#kind.noun} ${actor.id} is busy`;
+      this.refuse(actor, message, unavailable('ENG_OVERLOADED', busy));
     } else {
       actor.stash.push(message);
     }
   }
 
-  /** Whether a message would be handled immediately, or load an absent actor. */
   canTake(id: string): boolean {
     const actor = this.#residents.get(id);
     return actor === undefined || (actor.stash.length === 0 && this.#isOpen(actor));
   }
 
-  /** Adds a new actor, which has nothing to load. */
+  /** Adds a new actor, which has no rows to load. */
   add(id: string, state: State | undefined, phase: Actor<State, Message>['phase']) {
     const actor = this.#newResident(id);
     actor.state = state;
@@ -141,7 +137,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     this.#lineUp(actor);
   }
 
-  /** Removes it from memory. Only while none of its units is in flight. */
+  /** Only while none of its units is in flight. */
   drop(actor: Actor<State, Message>): void {
     actor.line?.remove(actor);
     this.#bytes -= actor.bytes;
@@ -155,16 +151,12 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   }
 
   /**
-   * Runs a decision of the actor, and commits it: immediately, or at the end of the shard's turn if the
-   * kind batches. An EngineError is the reply to a request, so every check precedes the first change. Any
-   * other error is a defect of this actor.
-   * @param message that it is about; undefined: the actor's own decision
+   * Runs a decision of the actor and commits it: immediately, or at the end of the shard's turn if the kind
+   * batches. An EngineError is the reply to a request, so every check precedes the first change; any other
+   * error is a defect of this actor.
+   * @param message undefined for the actor's own decision
    */
-  run(
-    actor: Actor<State, Message>,
-    message: Message | undefined,
-    decide: (turn: Turn) => void,
-  ): void {
+  run(actor: Actor<State, Message>, message: Message | undefined, decide: Decide): void {
     let turn = new Turn();
     try {
       decide(turn);
@@ -176,13 +168,13 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
       turn = new Turn();
       turn.fail(message.request, error);
     }
-    // A read does not prove that the actor can continue.
+    // Only a change proves that the actor can continue.
     if (turn.mutations.length > 0) actor.defects = 0;
     if (this.#kind.flush === undefined) this.#commit(actor, turn);
     else this.#join(actor, turn, message);
   }
 
-  /** The actor is loaded when its last unit is settled; `first` is its first message then. */
+  /** Loads the actor once its last unit is settled; then `first` is its first message. */
   rebuild(actor: Actor<State, Message>, first?: Message): void {
     this.#kind.discarded?.(actor);
     actor.line?.remove(actor);
@@ -197,7 +189,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     if (actor.unacked === 0) this.#toLoad.add(actor);
   }
 
-  /** Reads its rows again, because hints may have been lost; its decisions are kept. */
+  /** Reads its rows again, because hints may have been lost; commits its decisions first. */
   reload(id: string): void {
     const actor = this.#residentOf(id);
     if (actor.phase !== 'ready') return;
@@ -205,19 +197,18 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     if (actor.phase === 'ready') this.rebuild(actor);
   }
 
-  /** Reloads actors without rows: their tenant is unknown, and rows may have been added. */
+  /** Reloads actors without a tenant, for which rows may have been added. */
   reloadOwnerless(): void {
     for (const { id, state } of [...this.#residents.values()]) {
       if (state !== undefined && this.#kind.tenantOf(state) === undefined) this.reload(id);
     }
   }
 
-  /** Drops the actors of suspended tenants and refuses their messages, when their units are settled. */
+  /** Drops the actors of suspended tenants, and refuses their messages, once their units are settled. */
   dropSuspended(): void {
     for (const actor of [...this.#residents.values()]) this.#dropIfSuspended(actor);
   }
 
-  /** An actor of a suspended tenant ends by itself: its decisions are not committed. */
   #dropIfSuspended(actor: Actor<State, Message>): void {
     if (actor.phase !== 'ready' || !this.#isSuspended(actor.state)) return;
     if (actor.unacked > 0) this.rebuild(actor);
@@ -236,7 +227,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     else this.#unstash(actor);
   }
 
-  /** Effects without a commit, released behind the actor's units in flight, on which they may depend. */
+  /** Releases effects without a commit behind the actor's units in flight, on which they may depend. */
   tellBehind(actor: Actor<State, Message>, effects: Turn['effects']): void {
     if (actor.unacked > 0 && actor.last !== undefined) actor.last.effects.push(...effects);
     else this.#deps.release(effects);
@@ -249,24 +240,20 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     }
   }
 
-  /** @param characters of JSON that it has in memory */
+  /** @param characters of JSON in memory */
   weigh(actor: Actor<State, Message>, characters: number): void {
     this.#setBytes(actor, bytesOf(characters));
   }
 
-  /** Commits batches, loads actors, and evicts idle ones. */
   endTurn(): void {
     // Most kinds have no actor in memory in most turns.
     if (this.#residents.size === 0 && this.#touched.size === 0) return;
     for (const actor of this.#touched) this.#flush(actor);
     this.#touched.clear();
     this.#load();
-    this.#passivate();
+    this.#evictExcess();
   }
 
-  // ---------------------------------------------------------------- messages
-
-  /** An absent actor is loaded at the end of the turn. */
   #residentOf(id: string): Actor<State, Message> {
     let actor = this.#residents.get(id);
     if (actor === undefined) {
@@ -277,8 +264,8 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   }
 
   #newResident(id: string): Actor<State, Message> {
-    const [key, incarnation] = [this.#kind.keyOf(id), this.#deps.commits.nextIncarnation()];
-    const actor = new ResidentActor<State, Message>(id, key, incarnation, this.#onSettled);
+    const incarnation = this.#deps.commits.nextIncarnation();
+    const actor = new ResidentActor(id, this.#kind.keyOf(id), incarnation, this.#onSettled);
     this.#residents.set(id, actor);
     this.weigh(actor, 0);
     return actor;
@@ -316,17 +303,15 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   #defect(actor: Actor<State, Message>, message: Message | undefined, error: unknown): void {
     const name = this.#kind.nameOf(actor.id);
     this.#deps.log.error({ ...name, message: message?.kind, err: error }, 'defect');
-    if (message === undefined) {
-      this.#abandon(actor, INTERNAL);
-      return;
+    if (message !== undefined) {
+      this.refuse(actor, message, INTERNAL);
+      actor.defects += 1;
     }
-    this.refuse(actor, message, INTERNAL);
-    actor.defects += 1;
-    if (this.#kind.givesUp?.(actor, message) === true) this.#abandon(actor, INTERNAL);
-    else this.rebuild(actor);
+    if (message === undefined || this.#kind.givesUp?.(actor, message) === true) {
+      this.#abandon(actor, INTERNAL);
+    } else this.rebuild(actor);
   }
 
-  /** Drops the waiting messages: the actor is absent until it is requested again. */
   #abandon(actor: Actor<State, Message>, error: EngineError): void {
     const messages = [...(actor.drafted ?? []), ...actor.stash];
     actor.stash = [];
@@ -337,8 +322,6 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     for (const message of messages) this.refuse(actor, message, error);
     this.#kind.abandoned?.(actor.id, error);
   }
-
-  // ---------------------------------------------------------------- units
 
   #join(actor: Actor<State, Message>, turn: Turn, message: Message | undefined): void {
     if (actor.draft === undefined) actor.draft = turn;
@@ -381,7 +364,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     this.#kind.decided?.(actor, unit);
   }
 
-  /** Its largest unit had its context in it; later units may be small. */
+  /** Never reduces the estimate: the largest unit contained the context, later units may be small. */
   #weighUnit(actor: Actor<State, Message>, characters: number): void {
     const kept = actor.state === undefined ? 0 : (this.#kind.charactersOf?.(actor.state) ?? 0);
     const bytes = bytesOf(kept + valuesOf(characters));
@@ -424,13 +407,11 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     }
   };
 
-  // ---------------------------------------------------------------- loading
-
   #load(): void {
-    if (this.#toLoad.size === 0 || this.#isLoadAsked) return;
-    this.#isLoadAsked = true;
+    if (this.#toLoad.size === 0 || this.#isLoadScheduled) return;
+    this.#isLoadScheduled = true;
     this.#deps.whenWriterKnown(() => {
-      this.#isLoadAsked = false;
+      this.#isLoadScheduled = false;
       const residents = [...this.#toLoad].slice(0, LOAD_BATCH);
       for (const actor of residents) this.#toLoad.delete(actor);
       this.#loading += residents.length;
@@ -489,7 +470,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   }
 
   #notRestored(actor: Actor<State, Message>, error: unknown): void {
-    if (!isOfCode(error)) {
+    if (!isDefect(error)) {
       this.#loadFailed([actor], error);
       return;
     }
@@ -530,48 +511,44 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
       if (actor.phase === 'loading') this.#abandon(actor, DATABASE_AWAY);
   }
 
-  // ---------------------------------------------------------------- eviction
-
-  /** Behind those used before, unless work is in progress for it. */
   #lineUp(actor: Actor<State, Message>): void {
     if (actor.unacked > 0 || actor.state === undefined || actor.phase === 'loading') return;
-    // It may have been dropped with units in flight, when its rows were deleted.
+    // It may have been dropped with units in flight because its rows were deleted.
     if (this.#residents.get(actor.id) !== actor) return;
     const outlook = this.#kind.outlookOf?.(actor.state) ?? 'active';
     const isLarge = outlook !== 'ended' && actor.bytes > this.#bytesMax * LARGE_SHARE;
     const line = this.#lines[isLarge ? 'large' : outlook];
-    // A queue keeps its order, whatever is read of it.
+    // Reading an offered actor does not change its order.
     if (line !== actor.line || outlook !== 'offered') line.push(actor);
   }
 
-  /** As many as were added: the excess over a limit leaves in the turn in which it was added. */
-  #passivate(): void {
+  #evictExcess(): void {
     for (const name of LINES) {
       const line = this.#lines[name];
-      if (line.isOver) this.#letGo(name, () => line.isOver);
+      if (line.isFull) this.#evict(name, () => line.isFull);
     }
-    if (!this.#isOver()) return;
-    for (const name of LINES) this.#letGo(name, () => this.#isOver());
+    if (!this.#isFull()) return;
+    for (const name of LINES) this.#evict(name, () => this.#isFull());
   }
 
-  #letGo(name: LineName, isOver: () => boolean): void {
+  #evict(name: LineName, isFull: () => boolean): void {
     const line = this.#lines[name];
     let tries = BUSY_TRIES;
-    while (tries > 0 && isOver()) {
-      // The oldest of a queue are taken next, unless it has no workers.
-      const actor = name === 'offered' ? line.midst() : line.oldest;
+    while (tries > 0 && isFull()) {
+      // The oldest offered tasks are claimed next, unless their queue has no workers.
+      const actor = name === 'offered' ? line.sample() : line.oldest;
       if (actor === undefined) return;
       if (this.isIdle(actor)) {
         this.drop(actor);
         continue;
       }
-      // Busy ones move behind the idle ones, or they would be checked in every turn.
+      // Otherwise the busy actors would be checked in every turn.
       line.push(actor);
       tries -= 1;
     }
   }
 
-  #isOver(): boolean {
+  #isFull(): boolean {
     const { residentMax } = this.#kind;
     if (residentMax !== undefined && this.#residents.size > residentMax) return true;
     if (this.#bytes <= this.#bytesMax) return false;

@@ -1,27 +1,26 @@
 /**
- * Requests that the engine makes of its own instances: numbered below 0, and answered like any other, by a
- * reply or an error, on the shard that made them.
+ * Requests of the engine to its own instances, with negative numbers. The shard that made one receives its
+ * reply or error.
  */
 
 import type { EngineError } from '../../src/base/errors.js';
 
-/** The body of the reply, or the error. */
 export type InternalAnswer = { readonly body: string } | { readonly error: EngineError };
 
 export class InternalRequests {
-  readonly #asked = new Map<number, (answer: InternalAnswer) => void>();
+  readonly #pending = new Map<number, (answer: InternalAnswer) => void>();
   #last = 0;
 
-  /** @returns the number of the request, whose reply is passed to `then` once */
+  /** @param then called once with the reply */
   open(then: (answer: InternalAnswer) => void): number {
     this.#last -= 1;
-    this.#asked.set(this.#last, then);
+    this.#pending.set(this.#last, then);
     return this.#last;
   }
 
   answered(request: number, answer: InternalAnswer): void {
-    const then = this.#asked.get(request);
-    this.#asked.delete(request);
+    const then = this.#pending.get(request);
+    this.#pending.delete(request);
     then?.(answer);
   }
 }

@@ -1,4 +1,4 @@
-/** The kernel that a shard gives to its rooms: each of them names what it uses. */
+/** What a shard provides to its rooms; each room picks what it uses. */
 
 import type { Clock } from '../../src/base/clock.js';
 import type { IdGenerator } from '../../src/base/ids.js';
@@ -18,22 +18,20 @@ export interface ShardSettings {
   readonly cronTickMs: number;
   readonly workerStaleMs: number;
   readonly workerReaperTickMs: number;
-  /** A try has failed permanently after so many lost claims; 0: never. */
+  /** The number of lost claims after which a try fails permanently; 0: never. */
   readonly lostClaimsMax: number;
-  /** The time limit of a call inside the process. */
   readonly stepTimeoutMaxMs: number;
   readonly maxBodyBytes: number;
   readonly requireClaimEpoch: boolean;
   readonly unpoliciedRetry: 'redispatch' | 'fail';
   readonly maxContextBytes: number;
   readonly maxOutputBytes: number;
-  /** Memory limit of the actors of one kind; absent: that of the largest heap. */
+  /** Per kind; absent: the limit of the largest heap. */
   readonly residentBytesMax?: number;
-  /** Webhooks of ended instances. */
   readonly webhookUrls: readonly string[];
 }
 
-/** @template Loads the statements by which the room reads its rows */
+/** @template Loads the statements with which the room reads its rows */
 export interface Kernel<Loads = unknown> extends HostDeps {
   readonly settings: ShardSettings;
   readonly loader: Loads;
@@ -51,13 +49,11 @@ export interface Kernel<Loads = unknown> extends HostDeps {
   readonly timers: TimerQueue;
   readonly meter: Meter;
   readonly measures: Measures;
-  /** Requests that rooms make of instances. */
   readonly internalRequests: InternalRequests;
-  /** Takes in messages that peers have posted but that are not delivered yet. */
+  /** Handles messages that peers have posted but that are not delivered yet. */
   readonly takeHints: () => void;
 }
 
-/** What only the first shard has. */
 export function onFirstShard<Part>({ shard }: Pick<Kernel, 'shard'>, make: () => Part) {
   return shard === 0 ? make() : undefined;
 }

@@ -1,7 +1,7 @@
 /**
- * Actors of one shard that receive requests of others under a key, such as a concurrency key. One is loaded
- * by its first message, or because its rows have work. Messages may be lost, so the rows of such keys are
- * read again periodically, a few at a time (docs/architecture.md).
+ * Actors of one shard that receive requests of others under a key, such as a concurrency key. An actor is
+ * loaded by its first message, or when its rows have work. Messages may be lost, so the rows of such keys
+ * are read again periodically, a few at a time (docs/architecture.md).
  */
 
 import { BackgroundJob } from '../../src/base/background-job.js';
@@ -16,7 +16,7 @@ export type KeyActorsDeps = HostDeps & Pick<Kernel, 'clock'>;
 export interface KeyState<Rows> {
   /** Undefined while the key has no rows. */
   readonly tenant: string | undefined;
-  /** See `Kind`, as for `flush`. */
+  /** See `Kind`, as is `flush`. */
   readonly isIdle: boolean;
   /** Acts on the rows from which it was loaded. */
   settle(turn: Turn, rows: Rows): void;
@@ -26,11 +26,9 @@ export interface KeyState<Rows> {
 export interface KeyKind<Key, Rows> {
   /** In messages to callers: `concurrency key`. */
   readonly noun: string;
-  /** Prefix of the id in the names of its units and in the log. */
   readonly prefix: string;
-  /** See `Kind`. */
   readonly residentMax: number;
-  /** Time between two rounds over all keys, in ms: the delay that a lost message can cause. */
+  /** The time between two rounds over all keys, which bounds the delay that a lost message causes. */
   readonly everyMs: number;
   readonly read: (id: string) => Promise<Rows>;
   readonly restore: (id: string, rows: Rows) => Key;
@@ -42,7 +40,6 @@ interface KeyMessage<Key> extends HostedMessage {
   readonly take: (key: Key, turn: Turn) => void;
 }
 
-/** Keys that are read again immediately, before the others have their turn. */
 const RESCAN_PAGE = 100;
 
 export class KeyActors<Key extends KeyState<Rows>, Rows> {
@@ -100,7 +97,7 @@ export class KeyActors<Key extends KeyState<Rows>, Rows> {
     this.#host.tell(id, request === undefined ? { kind, take } : { kind, take, request });
   }
 
-  /** An absent actor is loaded meanwhile: a message will follow. */
+  /** A message will follow: loads an absent actor meanwhile. */
   expect(id: string): void {
     this.#host.expect(id);
   }
@@ -114,7 +111,7 @@ export class KeyActors<Key extends KeyState<Rows>, Rows> {
     return resident === undefined || this.#host.isIdle(resident);
   }
 
-  /** Its rows have changed without it. */
+  /** Its rows were changed by others. */
   reload(id: string): void {
     this.#host.reload(id);
   }

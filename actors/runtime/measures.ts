@@ -1,6 +1,6 @@
 /**
- * Measurements of a shard's own work: turns, instances advanced, attempts of steps. They do not depend on
- * commits: an attempt is measured when it ends.
+ * Measures a shard's own work: turns, advanced instances, attempts of steps. An attempt is measured when it
+ * ends, whether or not it is committed.
  */
 
 import type { Clock } from '../../src/base/clock.js';
@@ -16,7 +16,7 @@ export class Measures {
     this.#clock = clock;
   }
 
-  /** @param stepsInPlace pure steps that the evaluation ran: each counts as its share of the time */
+  /** @param stepsInPlace pure steps that the evaluation ran; each counts as an equal share of the time */
   advanced(seconds: number, stepsInPlace: number): void {
     this.#advanced += 1;
     this.#meter.observe('engine_instance_processing_seconds', seconds);
@@ -46,9 +46,5 @@ export class Measures {
     this.#advanced = 0;
     const seconds = (this.#clock.monotonic() - began) / 1_000;
     this.#meter.observe('engine_tick_duration_seconds', seconds);
-  }
-
-  recovered(instances: number): void {
-    this.#meter.count('engine_recovery_stale_instances_total', instances);
   }
 }

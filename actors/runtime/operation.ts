@@ -1,34 +1,31 @@
 /**
- * How a room handles the requests of an operation: a row for each route that shards answer, and for each
- * internal request of the front thread.
+ * How a room handles requests: one row for each route that shards answer, and for each internal request of
+ * the front thread.
  */
 
 import type { BodyOf, QueryOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { Findings } from '../../src/core/lint/definition.js';
 import type { Request } from './protocol.js';
 
-/** A request as the function that serves it receives it. */
 export interface Call<Body = unknown>
   extends Pick<Request, 'tenant' | 'target' | 'maySeeSecrets' | 'by'> {
-  /** The id of the request. */
   readonly request: number;
-  /** Validated by the schema of its route; undefined when the route has no body. */
+  /** Validated by the schema of the route; undefined without a body. */
   readonly body: Body;
-  /** The text from which the body was parsed, if there is one. */
   readonly text?: string | undefined;
-  /** Of a large definition that a side thread has checked. */
+  /** For a large definition that a side thread has checked. */
   readonly findings?: Findings | undefined;
   readonly traceparent: string | undefined;
 }
 
 export interface Operation<Body = never, Query = never> {
-  /** A read, which is served while the database is behind. */
+  /** A read, which is served even while the database is behind. */
   readonly isRead?: true;
   /** Large bodies are definitions that a side thread checks first. */
   readonly isLookedThrough?: true;
-  /** Messages that peers posted before are handled first, although ports have no order among them. */
+  /** Messages that peers posted earlier are handled first: ports have no order among one another. */
   readonly isBehindHints?: true;
-  /** The routing bits of the owner, if the body names it. `itself`: `serve` hands the request on. */
+  /** The routing bits of the owner, if the body names it. `itself`: `serve` forwards the request. */
   readonly leadsTo?: LeadsTo<Body>;
   /** Replies, now or later. The query is validated like the body. @throws EngineError */
   readonly serve: (call: Call<Body>, query: Query) => void;

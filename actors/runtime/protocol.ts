@@ -1,8 +1,8 @@
 /**
- * Every message that crosses a thread, and nothing else: arrays of flat objects, posted once per
- * destination and event-loop turn. Cloned by the hundred, an object of one shape costs less than half
- * a microsecond more than a tuple (docs/decisions/0007-messages-between-threads.md). Bodies travel
- * as JSON text and are parsed once, by their owner.
+ * Every message that crosses threads: arrays of flat objects, posted once per destination and event-loop
+ * turn. Cloned by the hundred, an object of one shape costs less than half a microsecond more than a tuple
+ * (docs/decisions/0007-messages-between-threads.md). Bodies travel as JSON text and are parsed once, by
+ * their owner.
  */
 
 import type { ErrorData } from '../../src/base/errors.js';
@@ -10,32 +10,28 @@ import type { UnixMs } from '../../src/base/time.js';
 import type { StepTry } from '../../src/core/progress.js';
 import type { SecretText } from '../../src/core/secret-texts.js';
 
-/** Secrets of a tenant that the parameters of a call name. */
-export interface NamedSecrets {
-  readonly tenant: string;
-  readonly texts: readonly SecretText[];
-}
+/** Secrets that the parameters of a call refer to. */
+export type NamedSecrets = { readonly tenant: string; readonly texts: readonly SecretText[] };
 
 // ---------------------------------------------------------------- front → shard
 
 export interface Request {
-  /** Its number at the front. */
   readonly id: number;
-  /** Its row in the table of operations (`shard/operations.ts`). */
+  /** Its row in the table of operations. */
   readonly operation: string;
-  /** '' when the caller named none, which only an optional tenant header allows. */
+  /** '' if the caller named none, which only an optional tenant header allows. */
   readonly tenant: string;
-  /** The parameters of the path, lower case, with slashes between them; '' when it has none. */
+  /** The parameters of the path in lower case, separated by slashes. */
   readonly target: string;
-  /** JSON text as received; '' when the request has none. */
+  /** JSON text as received; '' without a body. */
   readonly body: string;
-  /** Of a route with one, checked; absent for every other. */
+  /** Validated; absent if the route has no query. */
   readonly query?: Readonly<Record<string, unknown>> | undefined;
-  /** Of a traced caller; well formed. */
+  /** From a traced caller; well formed. */
   readonly traceparent?: string | undefined;
-  /** With the key of the caller a worker receives the secrets of its tasks. */
+  /** The key of the caller allows a worker to receive the secrets of its tasks. */
   readonly maySeeSecrets?: true | undefined;
-  /** The name of the key, of a route that brings signals. */
+  /** The name of the key, only for routes of signals. */
   readonly by?: string | undefined;
 }
 
@@ -47,18 +43,15 @@ export interface RequestPost {
 
 // ---------------------------------------------------------------- shard → front
 
-/** A task that is claimed, until its epoch changes. */
-export interface TaskClaim {
-  readonly task: string;
-  readonly epoch: number;
-}
+/** A claim of a task, valid until its epoch changes. */
+export type TaskClaim = { readonly task: string; readonly epoch: number };
 
-/** A claimed task, with its wire record as JSON text. */
+/** @property record the wire record as JSON text */
 export interface FoundTask extends TaskClaim {
   readonly record: string;
 }
 
-/** The record of an instance, which the front thread may cache while it is current (`versions.ts`). */
+/** The front thread may cache the record of an instance while it is current (`versions.ts`). */
 export interface KnownRecord {
   readonly instance: string;
   readonly stamp: number;
@@ -70,9 +63,9 @@ export interface SuccessReply {
   readonly request: number;
   readonly status: number;
   readonly body: string;
-  /** The tasks that a poll claimed, which are withdrawn if its client has disconnected. */
+  /** The tasks that a poll claimed; withdrawn if its client has disconnected. */
   readonly claims?: readonly TaskClaim[];
-  /** An event was stored that fires triggers: a hint for the front thread. */
+  /** Hint for the front thread: a stored event fires triggers. */
   readonly fires?: true;
   /** Added while the reply waits for its commit. */
   known?: KnownRecord | undefined;
@@ -82,35 +75,35 @@ export type Reply = SuccessReply | { readonly request: number; readonly error: E
 
 // ---------------------------------------------------------------- shard → shard
 
-/** A message of an instance to its parent or to one of its children. */
+/** A message of an instance to its parent or a child. */
 export interface FamilyMessage {
   readonly to: string;
   readonly from: string;
-  /** Of the message: there may be a later one from the same instance. */
+  /** The id of the message: the same instance may send a later one. */
   readonly id: string;
   /**
-   * A command to the child, or how it ended for the parent. `clean_up`: as `retry`, if it has something to
-   * clean up; else it reports its end again. `gone`: it had been cancelled or removed before its retry.
+   * A command to the child, or its end for the parent. `clean_up`: like `retry` if it has something to
+   * clean up; otherwise it reports its end again. `gone`: it was cancelled or removed before its retry.
    */
   readonly word:
     | ('cancel' | 'pause' | 'resume' | 'retry' | 'clean_up')
     | ('completed' | 'failed' | 'cancelled' | 'gone');
 }
 
-/** An object of every kind, with its members. */
+/** A union of objects, one for each kind, with its members. */
 export type OneOf<Members> = {
   [Kind in keyof Members]: { readonly kind: Kind } & Readonly<Members[Kind]>;
 }[keyof Members];
 
-/** By kind. A hint may be lost: the row that it names says the same. */
+/** By kind. A hint may be lost: its row has the same information. */
 interface PeerMessages {
-  /** A parsed and validated creation (JSON) that belongs to the actor of its idempotency key. */
+  /** A validated creation (JSON) for the actor of its idempotency key. */
   create: { request: number; creation: string };
-  /** A request that came to another shard than the one that its body leads to. */
+  /** A request for the shard that its body determines. */
   request: { request: Request };
-  /** Hint: look at this instance at that time (row: its timer). */
+  /** Hint: the instance has work at that time (row: its timer). */
   wake: { instance: string; at: UnixMs; rank: number; tenant: string };
-  /** Hint: this task waits for a worker (row: open_tasks). */
+  /** Hint: the task waits for a worker (row: open_tasks). */
   'task.ready': {
     handler: string;
     task: string;
@@ -120,9 +113,9 @@ interface PeerMessages {
     rank: number;
     createdAt: UnixMs;
   };
-  /** Hint: this task is not offered any more (row: open_tasks is gone). */
+  /** Hint: the task is no longer offered (open_tasks has no row). */
   'task.gone': { handler: string; task: string; tenant: string; queue: string };
-  /** A queue picked this task for a poll. */
+  /** A queue selected the task for a poll. */
   claim: {
     handler: string;
     poll: number;
@@ -133,8 +126,7 @@ interface PeerMessages {
     queueShard: number;
   };
   /**
-   * The outcome of a claim. Epoch above 0: committed, with the task's wire record as JSON text.
-   * 0: the task is gone. -1: not known, the queue offers it again.
+   * Epoch above 0: committed, with the wire record (JSON). 0: no such task. -1: unknown, offer it again.
    */
   claimed: {
     handler: string;
@@ -142,10 +134,10 @@ interface PeerMessages {
     task: string;
     epoch: number;
     record: string;
-    /** Put into the parameters before the worker receives the task. */
+    /** Inserted into the parameters before the worker receives the task. */
     secrets?: NamedSecrets | undefined;
   };
-  /** Results of an exchange (JSON) whose tasks belong there; answered by `exchange.outcomes`. */
+  /** Results of an exchange (JSON) for tasks of the shard; answered by `exchange.outcomes`. */
   'exchange.results': {
     request: number;
     desk: number;
@@ -153,14 +145,14 @@ interface PeerMessages {
     worker: string;
     results: string;
   };
-  /** Their outcomes, in their order: JSON texts; and whether any was refused. */
+  /** The outcomes as JSON texts, in the order of the results. */
   'exchange.outcomes': {
     request: number;
     shard: number;
     isRefused: boolean;
     outcomes: readonly string[];
   };
-  /** The part of an exchange's poll that queues there can serve; answered by `poll.answer`. */
+  /** The part of an exchange's poll for queues of the shard; answered by `poll.answer`. */
   'poll.ask': {
     request: number;
     desk: number;
@@ -173,14 +165,14 @@ interface PeerMessages {
     until: UnixMs;
     maySeeSecrets: true | undefined;
   };
-  /** That part does not wait any longer. */
+  /** The part of the poll ends. */
   'poll.end': { request: number };
-  /** The worker stops: none of its polls waits any longer. */
+  /** The worker stops: all its polls end. */
   'polls.end': { tenant: string; worker: string };
   'poll.answer': { request: number; shard: number; found: readonly FoundTask[] };
-  /** A claimed task names a secret that is not there: its step fails for good. */
+  /** A claimed task refers to a missing secret: its step fails permanently. */
   'secret.missing': { reason: string } & TaskClaim;
-  /** The poller is gone: the claim at this epoch is taken back. */
+  /** The client of the poll has disconnected: the claim at this epoch is withdrawn. */
   unclaim: TaskClaim;
   /** Hint: the instance waits for a slot of its concurrency key (row: permit_requests). */
   'permit.wanted': {
@@ -191,29 +183,29 @@ interface PeerMessages {
     max: number;
     createdAt: UnixMs;
   };
-  /** Hint: it does not want that slot any more, or gives it back (row: permit_requests is gone). */
+  /** Hint: the instance withdraws its request or releases the slot (permit_requests has no row). */
   'permit.left': { key: string; instance: string; number: number };
-  /** Hint: the slot is the instance's (row: permits). */
+  /** Hint: the instance has the slot (row: permits). */
   'permit.granted': { instance: string; number: number };
-  /** A try asks its rate limit; it asks again after a while without an answer. */
+  /** A try requests a grant of its rate limit, repeatedly until there is an answer. */
   'rate.asked': { limit: string; instance: string } & StepTry;
-  /** The try may begin until then (row: rate_grants); `grant` is 0 where nothing is counted. */
+  /** The try may begin until then (row: rate_grants); `grant` is 0 without a limit. */
   'rate.granted': { instance: string; step: StepTry; grant: number; usableUntil: UnixMs };
-  /** The limit is reached: the try asks again at that time. */
+  /** The limit is reached: the try requests again at that time. */
   'rate.deferred': { instance: string; step: StepTry; until: UnixMs };
-  /** The limit was changed: the try may ask again at once. */
+  /** The limit was changed: the try may request again now. */
   'rate.changed': { instance: string; step: StepTry };
-  /** When the grant was used; null when it was not. Without it, the latest time counts. */
+  /** When the grant was used, or null. If the message is lost, the latest time counts. */
   'rate.used': { limit: string; grant: number; at: UnixMs | null };
-  /** Hint: a step waits for an event of this key (row: event_waits). */
+  /** Hint: a step waits for an event of the key (row: event_waits). */
   'event.wanted': { key: string; wait: string; instance: string };
-  /** Hint: that wait has ended (its row is gone). */
+  /** Hint: the wait has ended (event_waits has no row). */
   'event.unwanted': { key: string; wait: string };
-  /** Hint: the event is for this wait (row: events.targets). Its payload is JSON text. */
+  /** Hint: the event is for the wait (row: events.targets). The payload is JSON text. */
   'event.arrived': { key: string; event: string; wait: string; instance: string; payload: string };
   /**
-   * Hint: the outcome for that wait. `taken`, `refused`: committed (row: event_takes). `gone`: there is no
-   * such wait, or not any more, and the rows say why.
+   * Hint: the outcome for the wait. `taken`, `refused`: committed (row: event_takes). `gone`: there is no
+   * such wait any more, and the rows have the reason.
    */
   'event.taken': {
     key: string;
@@ -224,25 +216,25 @@ interface PeerMessages {
   /** Part of the barrier before a sequence is deleted; answered by `sequence.settled`. */
   'sequence.block': { sequence: string; isBlocked: boolean };
   'sequence.settled': { sequence: string; shard: number };
-  /** The releases that route have changed: read them, and answer when what was routed before is durable. */
+  /** The routing releases have changed: read them, and answer when earlier routing is durable. */
   'routes.read': { version: number };
   'routes.settled': { version: number; shard: number };
-  /** These names may lead elsewhere now; '' stands for all. Answered by `names.settled`. */
+  /** These names may resolve differently now; '' is all names. Answered by `names.settled`. */
   'names.forget': { version: number; names: readonly string[] };
   'names.settled': { version: number; shard: number };
-  /** Those of these tenants have changed, '' stands for all; answered by `subscriptions.settled`. */
+  /** The subscriptions of these tenants ('': all) have changed; answered by `subscriptions.settled`. */
   'subscriptions.read': { version: number; tenants: readonly string[] };
   'subscriptions.settled': { version: number; shard: number };
-  /** Hint: a message of its parent, or of a child, to an instance (row: kin_notes). */
+  /** Hint: a message of an instance to its parent or a child (row: kin_notes). */
   'family.message': FamilyMessage;
-  /** Hint: an instance that the release routed has ended (row: release_outcomes). */
+  /** Hint: an instance routed by the release has ended (row: release_outcomes). */
   'release.ended': { release: string };
-  /** Of an execution to an instance (JSON: `Order`); answered by `continuity.answer`. */
+  /** An order of an execution to an instance (JSON: `Order`); answered by `continuity.answer`. */
   'continuity.order': { instance: string; order: string };
   'continuity.answer': { ticket: number; answer: string };
-  /** A fenced instance asks its execution whether the fence still stands (rows: execution, handoffs). */
+  /** A fenced instance asks whether the fence still holds (rows: execution, handoffs). */
   'continuity.ask': { execution: string; instance: string };
-  /** The sequence's rows are gone: forget its plan and its instances. */
+  /** The rows of the sequence are deleted: drop its plan and its instances. */
   'sequence.evict': { sequence: string };
 }
 

@@ -1,6 +1,5 @@
 /**
- * Keeps a growing table short: deletes expired rows, a limited number at a time, so that no commit takes
- * long. On the first shard only.
+ * Deletes the expired rows of a growing table, a limited number per commit. Runs on the first shard only.
  */
 
 import { BackgroundJob } from '../../src/base/background-job.js';
@@ -13,17 +12,15 @@ import { Turn } from './turn.js';
 export type PruningDeps = ServiceDeps & Pick<Kernel, 'clock' | 'now'>;
 
 interface Pruned {
-  /** In the log; no actor has this name. */
+  /** In the log; unique among all actors. */
   readonly name: string;
-  /** Its statement takes a thousand rows. */
+  /** Its statement deletes up to a thousand rows. */
   readonly by: Mutation<{ readonly before: string }>;
   readonly keptMs: number;
-  /** The time of the oldest row. */
   readonly oldest: () => Promise<UnixMs | undefined>;
 }
 
-/** Time between two checks of the oldest row. */
-const LOOK_MS = 60 * 60 * 1_000;
+const CHECK_MS = 60 * 60 * 1_000;
 
 /** The caller starts and stops it. */
 export function pruning(deps: PruningDeps, { name, by, keptMs, oldest }: Pruned): BackgroundJob {
@@ -42,6 +39,6 @@ export function pruning(deps: PruningDeps, { name, by, keptMs, oldest }: Pruned)
   const run = async () => {
     while (await job.step(pruneSome));
   };
-  const job = new BackgroundJob({ clock, log, name, everyMs: LOOK_MS, run });
+  const job = new BackgroundJob({ clock, log, name, everyMs: CHECK_MS, run });
   return job;
 }

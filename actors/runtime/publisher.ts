@@ -1,8 +1,8 @@
 /**
- * Publishes changes of rows to the shards that keep replicas of them (`replica.ts`). Each shard
- * acknowledges when it has read the change, so that a caller who is answered after the publication finds
- * the change on every shard. Messages may be lost and shards may die: a missing acknowledgement is
- * requested again every second, and a replaced shard is notified immediately.
+ * Publishes changes of rows to the shards that keep replicas of them (`replica.ts`). A publication resolves
+ * when every shard has acknowledged that it read the change, so that a caller answered afterwards finds the
+ * change on every shard. Missing acknowledgements are requested again every second, and a replaced shard is
+ * notified immediately.
  */
 
 import type { TimerHandle } from '../../src/base/clock.js';
@@ -18,19 +18,18 @@ interface Waiting<Change> {
   readonly pass: () => void;
 }
 
-/** How soon an unacknowledged change is sent again. */
-const AGAIN_MS = 1_000;
+const RETRY_MS = 1_000;
 
 export class Publisher<Change = void> implements Room {
   readonly #deps: PublisherDeps;
   readonly #everything: Change;
   readonly #message: (version: number, changes: readonly Change[]) => PeerMessage;
-  /** Above those of an earlier owner, which started from its own time. */
+  /** Starts from the time, so that it is above the versions of an earlier owner. */
   #version = 0;
-  /** By shard: the version it has acknowledged. */
+  /** The version that each shard has acknowledged. */
   readonly #settled: number[];
   #waiting: Waiting<Change>[] = [];
-  #again: TimerHandle | undefined;
+  #retry: TimerHandle | undefined;
 
   /**
    * @param everything stands for every change
@@ -47,23 +46,18 @@ export class Publisher<Change = void> implements Room {
     this.#settled = Array.from({ length: deps.shards }, () => 0);
   }
 
-  /**
-   * Called when the change is committed; resolves when every shard has read it.
-   * @param change what has changed
-   */
+  /** Called when the change is committed; resolves when every shard has read it. */
   publish(change: Change): Promise<void> {
     this.#version = Math.max(this.#version + 1, Math.floor(this.#deps.now()));
     const version = this.#version;
     return new Promise((pass) => {
       this.#waiting.push({ version, change, pass });
-      this.#settled.forEach((_settled, shard) => {
-        this.#tell(shard);
-      });
-      this.#again ??= this.#tellLater();
+      for (const shard of this.#settled.keys()) this.#notify(shard);
+      this.#retry ??= this.#notifyLater();
     });
   }
 
-  /** A shard has read everything that was committed before this version was sent. */
+  /** The shard has read everything that was committed before this version was sent. */
   settled(version: number, shard: number): void {
     if (version > (this.#settled[shard] ?? version)) this.#settled[shard] = version;
     const reached = Math.min(...this.#settled);
@@ -78,30 +72,24 @@ export class Publisher<Change = void> implements Room {
     void this.publish(this.#everything);
   }
 
-  /** It was replaced, and its predecessor may not have received the change. */
+  /** The predecessor of the shard may not have received the change. */
   peerBack(shard: number): void {
-    if (!this.#hasSettled(shard)) this.#tell(shard);
+    if (this.#settled[shard] !== this.#version) this.#notify(shard);
   }
 
   stop(): void {
-    this.#deps.clock.clearTimeout(this.#again);
+    this.#deps.clock.clearTimeout(this.#retry);
   }
 
-  #hasSettled(shard: number): boolean {
-    return this.#settled[shard] === this.#version;
-  }
-
-  #tellLater(): TimerHandle {
+  #notifyLater(): TimerHandle {
     return this.#deps.clock.setTimeout(() => {
-      const isPassed = this.#settled.every((_settled, shard) => this.#hasSettled(shard));
-      this.#again = isPassed ? undefined : this.#tellLater();
-      this.#settled.forEach((_settled, shard) => {
-        this.peerBack(shard);
-      });
-    }, AGAIN_MS);
+      const isPassed = this.#settled.every((version) => version === this.#version);
+      this.#retry = isPassed ? undefined : this.#notifyLater();
+      for (const shard of this.#settled.keys()) this.peerBack(shard);
+    }, RETRY_MS);
   }
 
-  #tell(shard: number): void {
+  #notify(shard: number): void {
     const settled = this.#settled[shard] ?? 0;
     const changes = this.#waiting.flatMap(({ version, change }) =>
       version > settled ? [change] : [],

@@ -1,6 +1,6 @@
 /**
- * The reads of actors: rows by primary key, of many actors in one query where a turn requests many, and
- * pages of due or open rows of one shard. Every statement is prepared and uses an index.
+ * The reads of actors: rows by primary key, batched over the actors of one turn, and pages of due or open
+ * rows of one shard. Every statement is prepared and uses an index.
  */
 
 import type pg from 'pg';
@@ -8,17 +8,13 @@ import { LIMITS } from '../../src/base/limits.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { Runner, type Statement } from '../../src/db/runner.js';
 
-export interface ShardPlace {
-  readonly shard: number;
-  readonly shards: number;
-}
+export type ShardPlace = { readonly shard: number; readonly shards: number };
 
-/** Limit for a silent database: the work that waits for the rows is refused or retried. */
+/** Limits the wait for a silent database; then the work that needs the rows is refused or retried. */
 const QUERY_TIMEOUT_MS = 10_000;
-/** For pages read at the start: longer than the server's limit of a statement. */
+/** For pages read at a start: longer than the server's statement timeout. */
 const PAGE_TIMEOUT_MS = 35_000;
-
-/** Before every id. */
+/** Sorts before every id. */
 export const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 type Texts = Readonly<Record<string, string>>;
@@ -36,7 +32,7 @@ class RoomQueries<Sql extends Texts> {
   readonly #texts: Sql;
   readonly #queries: Runner;
   readonly #pages: Runner;
-  /** The last parameters of statements that read the rows of one shard. */
+  /** The last two parameters of statements that read the rows of one shard. */
   readonly #place: readonly [shard: number, shards: number];
 
   constructor(texts: Sql, pool: pg.Pool, { shard, shards }: ShardPlace) {
@@ -57,7 +53,6 @@ class RoomQueries<Sql extends Texts> {
     return this.#queries.one(this.#statement(name, values));
   }
 
-  /** Rows of this shard. */
   own<Row extends object>(name: keyof Sql & string, values: readonly unknown[]): Promise<Row[]> {
     return this.all(name, [...values, ...this.#place]);
   }
@@ -72,10 +67,7 @@ class RoomQueries<Sql extends Texts> {
     return this.#pages.each(statement, LIMITS.recoveryPageRows, take);
   }
 
-  /**
-   * Reads for many callers at once, each of which gets the rows with its number in `n`, from 1.
-   * @param values of the statement
-   */
+  /** Reads for many callers in one query; `n` of a row is the number of its caller, from 1. */
   batch<Ask, Row>(
     name: keyof Sql & string,
     values: (asks: readonly Ask[]) => readonly unknown[],
@@ -101,10 +93,7 @@ interface Reading<Ask, Value> {
 
 const ASKS_PER_QUERY = 500;
 
-/**
- * Reads the rows of many actors in one query: requests of one turn of the shard, or of one window of rows,
- * are collected until it ends.
- */
+/** Collects the requests of one turn of the shard, or of one window of rows, into one query. */
 export class BatchedReads<Ask, Value> {
   readonly #load: (asks: readonly Ask[]) => Promise<readonly Value[]>;
   #readings: Reading<Ask, Value>[] = [];
@@ -115,7 +104,7 @@ export class BatchedReads<Ask, Value> {
   }
 
   read(ask: Ask): Promise<Value> {
-    // A microtask: it runs after everything already scheduled, and before any other event.
+    // A microtask runs after everything already scheduled, and before any other event.
     if (this.#readings.length === 0) queueMicrotask(() => this.#flush());
     return new Promise((resolve, reject) => this.#readings.push({ ask, resolve, reject }));
   }
@@ -139,19 +128,15 @@ export class BatchedReads<Ask, Value> {
 }
 
 /**
- * A condition on ids that are routed to one of so many shards. The rows are filtered in index order. The
- * planner expects hardly any row to pass a plain comparison, and would sort; of a `coalesce` it expects
- * half.
+ * A condition on ids that are routed to a shard; rows are filtered in index order. The planner expects a
+ * `coalesce` to pass half of the rows; it would expect a plain comparison to pass hardly any, and sort.
  */
 export function isOwn(id: string, shard: string, shards: string): string {
   const route = `get_byte(uuid_send(${id}), 14) * 256 + get_byte(uuid_send(${id}), 15)`;
   return `coalesce((${route}) % ${shards}::int = ${shard}::int, false)`;
 }
 
-/**
- * The rows of every requested id, such as those of an instance; `n` is the number of the id. `lateral`
- * makes every id a lookup by key, however many there are.
- */
+/** The rows of the `n`-th id. `lateral` makes each id a lookup by key, however many there are. */
 export function ofIds(columns: string, rows: string): string {
   return (
     `select w.n, ${columns} from unnest($1::uuid[]) with ordinality ` +
@@ -159,7 +144,6 @@ export function ofIds(columns: string, rows: string): string {
   );
 }
 
-/** One row for each requested id. */
 export function columnOf(ids: readonly string[]): readonly unknown[] {
   return [ids];
 }

@@ -1,38 +1,35 @@
 /**
- * Since when one shard can receive heartbeats of workers. The silence of a worker counts from there at the
+ * Since when a shard can receive heartbeats of workers. The silence of a worker counts from then at the
  * earliest, because messages that could not arrive prove nothing (docs/reference/workers.md).
  *
- * - After a start, a set clock, or a move of a tenant from another cell, no heartbeat could arrive before.
- * - During an outage (the database takes no writes, the writer is replaced, the process was paused, reports
- *   were refused) the silence ends now.
+ * - After a start, a clock change, or the arrival of a tenant from another cell, the silence counts from
+ *   that time.
+ * - During an outage (the database takes no writes, the writer is being replaced, the process was paused,
+ *   reports were refused) it counts from now.
  */
 
 import type { UnixMs } from '../../src/base/time.js';
 
-/** Causes that last until they end. */
-type Missing = 'database' | 'writer';
-
+type Dependency = 'database' | 'writer';
 export class Reachability {
   readonly #now: () => UnixMs;
   readonly #staleMs: number;
   #since: UnixMs = 0;
   #outageEndedAt: UnixMs = 0;
-  readonly #missing = new Set<Missing>();
-  /** When tenants came from another cell. */
+  readonly #missing = new Set<Dependency>();
+  /** When tenants arrived from another cell. */
   readonly #admittedAt = new Map<string, UnixMs>();
 
-  /** @param staleMs how long a worker may be silent */
   constructor(now: () => UnixMs, staleMs: number) {
     this.#now = now;
     this.#staleMs = staleMs;
   }
 
-  /** Where the silence of the tenant's workers begins to count. */
   since(tenant: string): UnixMs {
     return Math.max(this.#since, this.outageEnd, this.#admittedAt.get(tenant) ?? 0);
   }
 
-  /** Of the last outage; now while it lasts, 0 when there was none. */
+  /** The end of the last outage; now while one lasts, 0 when there was none. */
   get outageEnd(): UnixMs {
     return this.#missing.size > 0 ? this.#now() : this.#outageEndedAt;
   }
@@ -52,20 +49,20 @@ export class Reachability {
     this.#admittedAt.set(tenant, now);
   }
 
-  lost(what: Missing): void {
-    this.#missing.add(what);
+  lost(dependency: Dependency): void {
+    this.#missing.add(dependency);
   }
 
-  back(what: Missing): void {
-    if (this.#missing.delete(what)) this.#outageEndedAt = this.#now();
+  back(dependency: Dependency): void {
+    if (this.#missing.delete(dependency)) this.#outageEndedAt = this.#now();
   }
 
-  /** A request was refused temporarily, which may have been a worker's report. */
+  /** The refused request may have been a worker's report. */
   turnedAway(): void {
     this.#outageEndedAt = this.#now();
   }
 
-  /** The thread runs again. A pause shorter than half of the stale time does not count as an outage. */
+  /** The thread was paused. A pause shorter than half of the stale time does not count as an outage. */
   stoodStill(ms: number): void {
     if (ms >= this.#staleMs / 2) this.#outageEndedAt = this.#now();
   }

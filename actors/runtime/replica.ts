@@ -1,6 +1,6 @@
 /**
- * A shard's replica of rows that another shard owns (`publisher.ts`). It reads the rows when it is notified
- * of a change, one read at a time, and acknowledges the version. Rows decide: messages are only hints to
+ * A shard's replica of rows that another shard owns (`publisher.ts`). When it is notified of a change, it
+ * reads the rows, one read at a time, and acknowledges the version. Rows decide; messages are only hints to
  * read.
  */
 
@@ -10,23 +10,19 @@ import type { Kernel } from './kernel.js';
 export type ReplicaDeps = Pick<Kernel, 'clock' | 'schedule'>;
 
 export interface ReplicaOptions<Change> {
-  /** @param changes what has changed @returns a function that applies what was read */
+  /** Resolves to a function that applies the rows. */
   readonly read: (changes: ReadonlySet<Change>) => Promise<() => void>;
-  /** Logs that the rows could not be read, and the read is retried. */
+  /** Called when the rows could not be read; the read is retried. */
   readonly failed: (error: unknown) => void;
   /** Acknowledges that the changes sent with this version are applied. */
   readonly settled: (version: number) => void;
 }
 
-/** How soon a failed read is retried. */
-const AGAIN_MS = 1_000;
+const RETRY_MS = 1_000;
 
-/** One read of the rows. */
 class Reading<Change> {
   readonly changes = new Set<Change>();
-  /** The versions that came with the changes. */
   readonly versions = new Set<number>();
-  /** Callers that wait for it. */
   readonly waiting: (() => void)[] = [];
 }
 
@@ -36,7 +32,6 @@ export class Replica<Change> {
   #next = new Reading<Change>();
   /** The read in progress, or the failed one until its retry. */
   #current: Reading<Change> | undefined;
-  /** The last acknowledged version. */
   #settled: number | undefined;
   #again: TimerHandle | undefined;
   #isStopped = false;
@@ -46,7 +41,7 @@ export class Replica<Change> {
     this.#options = options;
   }
 
-  /** Resolves when these changes are applied; rejects when the rows cannot be read. */
+  /** Rejects when the rows cannot be read. */
   async start(changes: readonly Change[]): Promise<void> {
     // Changes during a read are read after it.
     this.#current = new Reading();
@@ -61,7 +56,7 @@ export class Replica<Change> {
     this.#deps.clock.clearTimeout(this.#again);
   }
 
-  /** The rows have changed: the owner waits for this version. */
+  /** The owner waits until this version is acknowledged. */
   changed(version: number, changes: readonly Change[]): void {
     if (this.#current?.versions.has(version)) return;
     if (version === this.#settled || changes.length === 0) {
@@ -72,7 +67,7 @@ export class Replica<Change> {
     this.reread(changes);
   }
 
-  /** Resolves when these changes are applied, however often the read fails first. */
+  /** Resolves when the changes are applied, however often the read fails first. */
   readAnew(changes: readonly Change[]): Promise<void> {
     return new Promise((resolve) => {
       this.#next.waiting.push(resolve);
@@ -80,7 +75,7 @@ export class Replica<Change> {
     });
   }
 
-  /** They may have changed, and no one waits. */
+  /** The rows may have changed; no one waits. */
   reread(changes: Iterable<Change>): void {
     for (const change of changes) this.#next.changes.add(change);
     this.#begin();
@@ -103,7 +98,7 @@ export class Replica<Change> {
         }),
       (error: unknown) => {
         this.#options.failed(error);
-        this.#again = clock.setTimeout(() => schedule(() => this.#retry(reading)), AGAIN_MS);
+        this.#again = clock.setTimeout(() => schedule(() => this.#retry(reading)), RETRY_MS);
       },
     );
   }

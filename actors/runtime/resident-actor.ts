@@ -1,7 +1,4 @@
-/**
- * The host's record of a keyed actor besides its state: the state is rebuilt from rows while this record
- * stays. The rules are in `host.ts`.
- */
+/** The host's record of a keyed actor (`host.ts`). It stays while the state is rebuilt from rows. */
 
 import type { PendingUnit, Settlement, UnitOwner } from './commit-log.js';
 import type { Line, Member } from './eviction.js';
@@ -17,24 +14,23 @@ export class ResidentActor<State, Message>
   implements UnitOwner, Member<ResidentActor<State, Message>>
 {
   readonly id: string;
-  /** See `UnitOwner`. */
   readonly key: string;
   incarnation: number;
-  /** Ahead of the database by the units in flight; undefined while it is loaded. */
+  /** Undefined while loading; otherwise ahead of the database by the units in flight. */
   state: State | undefined;
   /** `blocked`: its kind admits no message. */
   phase: 'loading' | 'ready' | 'blocked' = 'loading';
   stash: Message[] = [];
   unacked = 0;
   unackedBytes = 0;
-  /** The last unit in flight: replies without a commit wait for it. */
+  /** The last unit in flight; replies without a commit wait for it. */
   last: PendingUnit | undefined;
-  /** The joined turns of this turn of the shard, for a kind that batches. */
+  /** For a kind that batches: what the messages of this turn of the shard have decided. */
   draft: Turn | undefined;
-  /** Its messages. */
+  /** The messages of `draft`. */
   drafted: Message[] | undefined;
   bytes = 0;
-  /** Messages at which it threw since its last change. */
+  /** How many messages made it throw since its last change. */
   defects = 0;
   /** See `eviction.ts`; undefined while it is busy. */
   line: Line<ResidentActor<State, Message>> | undefined;

@@ -1,4 +1,4 @@
-/** Secrets of rows that are written and never shown: sealed, or plain without an encryption key. */
+/** Secrets in rows that are never shown: sealed, or plain without an encryption key. */
 
 import type { Keyring } from '../../src/core/sealing/keys.js';
 import {

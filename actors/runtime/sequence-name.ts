@@ -1,5 +1,3 @@
-/** Names of sequences, and what they resolve to. */
-
 /** A sequence as callers name it. */
 export interface SequenceName {
   readonly tenant: string;

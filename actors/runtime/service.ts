@@ -1,8 +1,7 @@
 /**
- * A service decides by rows and keeps none of them: read, decide, commit one unit, notify the followers,
- * reply; the alternative is the keyed actor (`host.ts`). Units of a service are independent: each is
- * decided on fresh rows, so that the refusal of one says nothing about others. Units of one key are
- * committed in order.
+ * A service decides on rows and keeps none of them: read, decide, commit one unit, publish the change,
+ * reply. The alternative is the keyed actor (`host.ts`). Each unit is decided on fresh rows, so the refusal
+ * of one says nothing about others. Units of one key are committed in order.
  */
 
 import { DATABASE_AWAY, EngineError, UNKNOWN_OUTCOME } from '../../src/base/errors.js';
@@ -14,34 +13,33 @@ import { Turn } from './turn.js';
 
 export interface ServiceDeps extends CommitDeps {
   readonly log: Logger;
-  /** Runs the work in a turn of the shard: its commits and messages are posted at the end of the turn. */
+  /** Runs the work in a turn of the shard, at whose end its commits and messages are posted. */
   readonly schedule: (work: () => void) => void;
-  /** Runs the function when rows are current: not while units of a failed writer are unsettled. */
+  /** Calls `then` when rows are current: not while units of a failed writer are unsettled. */
   readonly whenWriterKnown: (then: () => void) => void;
 }
 
 interface UnitOptions {
   /** Absent: the name of the service. */
   readonly key?: string;
-  /** The error when the gate of the unit found its row. */
   readonly exists?: string;
 }
 
 export interface NowOptions extends UnitOptions {
-  /** Absent: unique, so that the writer refuses nothing else along with it. */
+  /** Absent: a new one, so that the writer refuses nothing else with it. */
   readonly incarnation?: number;
   /** The error for a unit that was not committed; absent: that of `failureOf`. */
   readonly failure?: (ack: Settlement) => EngineError | undefined;
-  /** It is committed, and its effects are about to be released. */
+  /** Called when it is committed, before its effects are released. */
   readonly committed?: () => void;
   /** Called with the failure, after its effects or replies were released. */
   readonly settled?: (error: EngineError | undefined, ack: Settlement) => void;
 }
 
 export interface CommitOptions extends UnitOptions {
-  /** Runs in the turn in which the unit is made; throws the refusal. */
+  /** Runs in the turn that appends the unit; throws the refusal. */
   readonly check?: () => void;
-  /** Resolves when the followers have read the change. Called for unknown outcomes too. */
+  /** Resolves when the replicas have read the change. Called for unknown outcomes too. */
   readonly publish?: () => Promise<void>;
 }
 
@@ -56,11 +54,9 @@ export class Service {
     this.#deps = deps;
   }
 
-  // ---------------------------------------------------------------- requests
-
   /**
-   * Replies with what the work resolves to; undefined is a reply without a body.
-   * @param line requests of one line run one after the other; absent: no ordering
+   * Replies with the result of the work; undefined is a reply without a body.
+   * @param line requests of one line run one after the other; absent: no order
    * @param work rejects with the EngineError to reply with; anything else is a defect: 500
    */
   answer(
@@ -73,10 +69,9 @@ export class Service {
     this.reply(request, status, done);
   }
 
-  /** The same for work in progress. */
   reply(request: number, status: number, work: Promise<object | undefined>): void {
     const { release, schedule } = this.#deps;
-    // In a step of its own: an answer that has no text is a defect, and its request is answered all the same.
+    // Separate, so that a value that cannot be serialized is answered as a defect too.
     const text = work.then((answer) => (answer === undefined ? '' : JSON.stringify(answer)));
     text.then(
       (body) => schedule(() => release([{ kind: 'reply', request, status, body }])),
@@ -84,7 +79,7 @@ export class Service {
     );
   }
 
-  /** Commits the decision for the request immediately; an error is the reply instead. */
+  /** Commits the decision immediately; an error is the reply instead. */
   serve(request: number, decide: (turn: Turn) => void, options?: UnitOptions): void {
     const turn = new Turn();
     try {
@@ -100,27 +95,19 @@ export class Service {
     this.#deps.release([{ kind: 'error', request, error }]);
   }
 
-  /** The error for callers; a defect is logged. */
+  /** Logs a defect and returns the error for callers. */
   errorOf(error: unknown): EngineError {
     if (error instanceof EngineError) return error;
     this.#deps.log.error({ actor: this.#name, err: error }, 'defect');
     return INTERNAL;
   }
 
-  // ---------------------------------------------------------------- reads
-
-  /**
-   * Starts the work when all earlier work in the same line has ended.
-   * @throws EngineError 503 when the line is full
-   */
+  /** Runs after all earlier work of the same line. @throws EngineError 503 when the line is full */
   inLine<Result>(line: string, work: () => Promise<Result>): Promise<Result> {
     return this.#lines.run(line, work);
   }
 
-  /**
-   * Reads committed rows: not while units of a failed writer are unsettled.
-   * @throws EngineError 503 when they cannot be read
-   */
+  /** Waits while units of a failed writer are unsettled. @throws EngineError 503 without the database */
   read<Result>(read: () => Promise<Result>): Promise<Result> {
     const { whenWriterKnown } = this.#deps;
     return new Promise((resolve, reject) => {
@@ -128,10 +115,8 @@ export class Service {
     });
   }
 
-  // ---------------------------------------------------------------- units
-
   /**
-   * Resolves when the unit is durable, its effects are released and its followers have read the change.
+   * Resolves when the unit is durable, its effects are released and the replicas have read the change.
    * @throws EngineError as the check does; 409 or 400 when the database refuses the unit, 503 when its
    *   outcome is unknown
    */
@@ -139,9 +124,9 @@ export class Service {
     try {
       await this.#committed(turn, options, check);
     } catch (error) {
-      // The caller is answered; a new service notifies the followers that could not be reached.
-      const tell = () => void publish?.().catch(() => undefined);
-      if (error === UNKNOWN_OUTCOME) this.#deps.whenWriterKnown(tell);
+      // The caller is answered now; the replicas are notified once the writer is back.
+      const republish = () => void publish?.().catch(() => undefined);
+      if (error === UNKNOWN_OUTCOME) this.#deps.whenWriterKnown(republish);
       throw error;
     }
     await publish?.();
@@ -163,7 +148,7 @@ export class Service {
     });
   }
 
-  /** The same in a turn of the shard, for callers that do not wait. */
+  /** For callers in a turn of the shard that do not wait. */
   commitNow(turn: Turn, options: NowOptions = {}): void {
     const key = options.key ?? this.#name;
     this.#deps.commits.append(ownerOf(this.#deps, { ...options, key }), turn);

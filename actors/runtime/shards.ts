@@ -1,11 +1,11 @@
-/** The shards as the front part of a room calls them: by its own table of operations, and by routes. */
+/** The shards as the front part of a room calls them: by the operations of its room, and by routes. */
 
 import type { ShardRouteId } from '../../schema/routes.js';
 import type { Operation, Operations } from './operation.js';
 
 type Rows<Makes extends (...parts: never) => Operations> = ReturnType<Makes>;
 
-/** The contents of a request: for a route the text as received. */
+/** For a route the text as received. */
 type BodyOf<
   Table extends Operations,
   Id extends keyof Table | ShardRouteId,
@@ -21,7 +21,6 @@ type BodyOf<
 export interface Shards<
   Makes extends (...parts: never) => Operations = () => Record<never, never>,
 > {
-  /** The owner of this id. */
   shardOf(id: string): number;
   anyShard(): number;
   /** Rejects with the EngineError of the reply, or with the reason of the signal. */

@@ -1,22 +1,20 @@
-/** The timers of a shard: their kinds, each of which has one room, and the heap of those in memory. */
+/** The kinds of timers of a shard, each handled by one room, and the heap of those in memory. */
 
 import TinyQueue from 'tinyqueue';
 import type { UnixMs } from '../../src/base/time.js';
 
+/** @property tenant '' if unknown */
 export interface DueTimer {
   readonly instance: string;
   readonly rank: number;
-  /** The tenant; '': unknown. */
   readonly tenant: string;
 }
 
-export interface WakeTimer extends DueTimer {
-  readonly kind: 'wake';
-}
+export type WakeTimer = DueTimer & { readonly kind: 'wake' };
 
 export type Timer =
   | WakeTimer
-  /** A worker's heartbeat is due. */
+  /** The heartbeat of a worker is due. */
   | { readonly kind: 'reap'; readonly instance: string; readonly task: string }
   /** A parked poll times out. */
   | { readonly kind: 'expire'; readonly request: number };
@@ -25,12 +23,9 @@ export interface TimerQueue {
   push(at: UnixMs, timer: Timer): void;
 }
 
-interface Due<Item> {
-  readonly at: UnixMs;
-  readonly item: Item;
-}
+type Due<Item> = { readonly at: UnixMs; readonly item: Item };
 
-/** Due times. Entries are never removed early: their owner ignores stale ones. */
+/** Entries are never removed early: their owner ignores stale ones. */
 export class TimerHeap<Item> {
   readonly #heap = new TinyQueue<Due<Item>>([], (a, b) => a.at - b.at);
 

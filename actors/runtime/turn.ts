@@ -1,6 +1,6 @@
 /**
  * The result of one message to an actor: mutations that are committed together, and effects that are
- * released when they are. An actor fills a Turn and performs nothing itself.
+ * released after the commit. An actor fills a Turn and performs nothing itself.
  */
 
 import type { EngineError } from '../../src/base/errors.js';
@@ -16,32 +16,29 @@ import type { UnitCounts } from '../../src/metrics/ledger.js';
 import type { FamilyMessage, NamedSecrets, OneOf, PeerMessage, SuccessReply } from './protocol.js';
 import type { SequenceName } from './sequence-name.js';
 
-/** A step inside the process whose outcome returns as a message. */
+/** A step that runs in the process; its outcome returns as a message. */
 export interface InProcessStep {
   readonly node: number;
   readonly iteration: string;
   readonly attempt: number;
-  /** Of its instance: tenants share the slots for calls. */
+  /** Tenants share the slots for calls. */
   readonly tenant: string;
   readonly handler: string;
   readonly params: JsonValue;
   /** The same for every repetition of this attempt. */
   readonly idempotencyKey: string;
-  /** The `timeout` of its step, which ends the try with or without the handler; absent: none. */
+  /** The `timeout` of the step; absent: none. */
   readonly timeoutMs?: number;
-  /** Absent: the time limit of the server. */
+  /** Absent: the limit of the server. */
   readonly maxMs?: number;
   readonly traceparent?: string | undefined;
   readonly secrets?: NamedSecrets | undefined;
 }
 
-/**
- * The outcome for one instance: changed; unchanged, since the change does not concern it; or the database
- * refused the change, was unavailable, or left the outcome unknown.
- */
+/** `skipped`: not applicable. `failed`: the database refused it, was unavailable, or may have done it. */
 export type ChangeResult = 'applied' | 'skipped' | 'failed';
 
-/** By kind; each is performed by one room when the unit is committed. */
+/** By kind. One room performs each kind, when the unit is committed. */
 interface Effects {
   reply: SuccessReply;
   error: { request: number; error: EngineError };
@@ -51,7 +48,6 @@ interface Effects {
   timer: { instance: string; at: UnixMs; rank: number };
   reap: { instance: string; task: string; at: UnixMs };
   continue: { instance: string; rank: number };
-  /** One change of a bulk operation is settled. */
   changed: {
     group: number;
     instance: string;
@@ -62,26 +58,26 @@ interface Effects {
   'task.opened': { instance: string; task: string };
   webhook: { row: WebhookRow };
   log: { instance: string; blockId: string; level: 'debug' | 'info' | 'warn' };
-  /** The sequence of a child has to be read before the child can be created. */
+  /** The child's sequence has to be read before the child can be created. */
   'child.find': {
     instance: string;
     start: ChildStart;
     name: SequenceName;
-    /** It could not be created now. */
+    /** It could not be created before. */
     isLater: boolean;
   };
-  /** Looks up whether a child has ended. */
+  /** Checks whether a child has ended. */
   'child.look': { instance: string; child: string; step: StepTry };
   'family.undelivered': { message: FamilyMessage };
   'release.ended': { release: string };
   completed: { sequence: string };
-  /** For logs over time; `durationMs` of an instance that has ended by itself. */
+  /** For statistics over time; `durationMs` of an instance that was not cancelled. */
   counted: {
     tenant: string;
     change: 'created' | 'completed' | 'failed' | 'cancelled';
     durationMs?: number;
   };
-  /** An instance has become a dead letter. */
+  /** The instance has become a dead letter. */
   failed: {
     instance: string;
     tenant: string;
@@ -94,7 +90,6 @@ interface Effects {
 
 export type Effect = OneOf<Effects>;
 
-/** A line logged by a step, as it is stored and shown. */
 export interface LoggedLine {
   readonly block_id: string;
   /** RFC 3339 in UTC with milliseconds, which sorts by time. */
@@ -106,17 +101,17 @@ export interface LoggedLine {
 const NO_COUNTS: UnitCounts = [];
 
 export class Turn {
-  /** One entry for each counter, as `UnitCounts`. */
+  /** As `UnitCounts`, with one entry for each counter. */
   #counts: number[] | undefined;
-  /** Flat, as the writer expects it: index of the kind, key, row, … */
+  /** Flat: index of the kind, key, row, … */
   readonly mutations: (string | number)[] = [];
   readonly effects: Effect[] = [];
-  /** Lines logged by steps, stored as one row; undefined: none. */
+  /** Lines logged by steps, stored as one row. */
   lines: LoggedLine[] | undefined;
   gate: UnitGate = 'none';
-  /** The tenant whose rows it changes; undefined: those of many, of the cell itself, or set by the host. */
+  /** The tenant whose rows change. Undefined: rows of many tenants or of the cell, or the host sets it. */
   tenant: string | undefined;
-  /** The step whose data the unit stores: it fails if the database refuses that data. */
+  /** The step whose data the unit stores, and which fails if the database refuses the data. */
   origin: StepTry | undefined;
 
   constructor(tenant?: string) {
@@ -130,7 +125,6 @@ export class Turn {
     this.mutations.push(mutation.place, key, text);
   }
 
-  /** Adds another turn of the same actor to the unit. */
   join(other: Turn): void {
     for (const part of other.mutations) this.mutations.push(part);
     for (const effect of other.effects) this.effects.push(effect);
@@ -156,14 +150,14 @@ export class Turn {
     if (by > 0) this.#add(COUNTER_INDEX[counter], by);
   }
 
-  /** Counts of a unit travel with it (docs/decisions/0038-counters-logs-and-traces.md). */
+  /** Counts are posted with their unit (docs/decisions/0038-counters-logs-and-traces.md). */
   takeCounts(): UnitCounts {
     const counts = this.#counts ?? NO_COUNTS;
     this.#counts = undefined;
     return counts;
   }
 
-  /** The effects of a turn without a unit, with its counts. */
+  /** The effects of a turn without a unit, including its counts. */
   effectsAlone(): Effect[] {
     const counts = this.takeCounts();
     for (let i = 0; i < counts.length; i += 2) {
@@ -173,7 +167,7 @@ export class Turn {
     return this.effects;
   }
 
-  /** A unit of many instances counts the same for each of them. */
+  /** Merged: a unit of many instances counts the same for each of them. */
   #add(counter: number, by: number): void {
     this.#counts ??= [];
     const counts = this.#counts;

@@ -1,16 +1,16 @@
 /**
- * Unused ids. A request for another tenant's object that is in memory waits for a read of one of them, as a
- * request for an unknown id does, so that time and load do not tell them apart.
+ * Unused ids. A request for another tenant's object waits for a read of one, even if the object is in
+ * memory, so that its timing is that of a request for an unknown id.
  */
 
 /** Two concurrent requests never have the same id. */
 const IDS = 1_000_000_000;
 
 export class UnknownId {
-  #asked = 0;
+  #last = 0;
 
   next(): string {
-    this.#asked = (this.#asked + 1) % IDS;
-    return `00000000-0000-0000-0000-${String(this.#asked + 1).padStart(12, '0')}`;
+    this.#last = (this.#last + 1) % IDS;
+    return `00000000-0000-0000-0000-${String(this.#last + 1).padStart(12, '0')}`;
   }
 }

@@ -1,22 +1,18 @@
 /**
- * Lets the front thread validate cached replies about an instance without a message: a table of counters in
- * shared memory that outlives every thread.
+ * Lets the front thread validate cached replies about an instance without a message: counters in shared
+ * memory that outlive every thread (docs/architecture.md).
  *
- * - Before a unit that changes an instance leaves the thread, its counter is raised: no one can have seen
- *   the change before.
- * - A reply is stamped with the counter read before the reply was made, in the only thread that raises it
- *   for this instance. While the counter is unchanged, no later change is committed or in flight.
+ * - Before a unit that changes an instance leaves the thread, its counter is raised, so no one has seen the
+ *   change before.
+ * - A reply is stamped with the counter, read before the reply is made and in the only thread that raises
+ *   it. While the counter is unchanged, no later change is committed or in flight.
  * - Instances share counters: a change of another instance costs one message to the shard.
- *
- * docs/architecture.md has the whole argument.
  */
 
-/** 256 KiB. Of 1,000 instances that are read, one in 66 shares its counter with another of them. */
+/** 256 KiB. Of 1,000 instances that are read, one in 66 shares its counter with another. */
 const COUNTERS = 0x1_0000;
-
-/** The last counter is for changes of unnamed instances. */
+/** The counter for changes of any instance. */
 const OF_ALL = COUNTERS;
-
 const VERSIONS = 0x1_0000_0000;
 
 export class Versions {
@@ -29,17 +25,15 @@ export class Versions {
     this.#counters = new Uint32Array(memory);
   }
 
-  /** Invalidates all replies about the instance. */
   raise(instance: string): void {
     Atomics.add(this.#counters, counterOf(instance), 1);
   }
 
-  /** Invalidates all replies about all instances. */
   raiseAll(): void {
     Atomics.add(this.#counters, OF_ALL, 1);
   }
 
-  /** To be read before the reply is made. */
+  /** Call before the reply is made. */
   stampOf(instance: string): number {
     return this.#stampAt(counterOf(instance));
   }
@@ -48,7 +42,7 @@ export class Versions {
     return stamp === this.#stampAt(Math.floor(stamp / VERSIONS));
   }
 
-  /** Its index and version; both counters only grow, so their sum is unchanged only if both are. */
+  /** Index and version. Both counters only grow, so their sum is unchanged only if both are. */
   #stampAt(counter: number): number {
     const own = Atomics.load(this.#counters, counter);
     const ofAll = Atomics.load(this.#counters, OF_ALL);
@@ -56,7 +50,7 @@ export class Versions {
   }
 }
 
-/** From bits that are random in ids of every kind and not used for routing. */
+/** Uses bits that are random in ids of every kind and not used for routing. */
 function counterOf(id: string): number {
   return Number.parseInt(id.slice(24, 28), 16);
 }

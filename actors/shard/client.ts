@@ -1,7 +1,7 @@
 /**
  * The front thread's side of the shards: numbers requests, posts them once per turn and shard, and passes
- * replies to the callers. Every request has a deadline, and is answered when its shard dies, since a port
- * does neither by itself.
+ * replies to the callers. Every request has a deadline, and is answered when its shard dies: a port does
+ * neither by itself.
  */
 
 import type { MessagePort } from 'node:worker_threads';
@@ -21,9 +21,9 @@ import { FairSlots } from '../../src/base/quota/fair-slots.js';
 import { TenantActivity } from '../../src/base/quota/tenant-activity.js';
 import type { stallOf } from '../../src/db/trouble.js';
 import type { OnReply, ShardReply, ShardRequest, ShardSender } from '../../src/http/shards.js';
-import type { KnownRecord, Reply, Request, RequestPost, TaskClaim } from '../runtime/protocol.js';
+import type { Reply, Request, RequestPost, TaskClaim } from '../runtime/protocol.js';
 import { Versions } from '../runtime/versions.js';
-import { KeptRecords, type KeptReply } from './kept-records.js';
+import { KeptRecords } from './kept-records.js';
 import { TENANT_SHARE, WorkInProgress } from './work-in-progress.js';
 
 export interface ShardClientDeps {
@@ -32,7 +32,7 @@ export interface ShardClientDeps {
   readonly setImmediate: (fn: () => void) => void;
   /** An event was stored that fires triggers. */
   readonly onFires?: () => void;
-  /** Absent: each tenant is alone. */
+  /** Absent: tenants do not share the shards. */
   readonly activity?: TenantActivity;
 }
 
@@ -45,35 +45,30 @@ interface Pending {
   readonly since: number;
   readonly deadline: number;
   readonly onReply: OnReply;
-  /** A poll: its reply waits for as long as its caller does. */
+  /** A poll, which waits for as long as its caller does. */
   readonly isParked: boolean;
-  /** Releases its place among the polls, or among the requests that shards have, once it has one. */
+  /** Releases its slot among the polls, or among the requests that shards have. */
   leave: (() => void) | undefined;
-  /** Its body leads to the owner, which may be on another shard. */
+  /** The body determines the owner, which may be on another shard. */
   readonly mayMove: boolean;
   aborted: boolean;
 }
 
-/** Requests that receive changes until their caller ends them. */
 const WATCHES: ReadonlySet<string> = new Set(['instances.watch', 'changes.watch']);
 
-/** Reads that wait for earlier changes all the same. */
+/** Reads that wait for earlier changes. */
 const READS: ReadonlySet<string> = new Set(
   'instances.get instances.tree changes.watermark'.split(' '),
 );
 
 const SWEEP_MS = 1_000;
-
 const NOTHING = () => undefined;
-
-/** Nothing is cached for longer: in this time no counter of versions wraps around. */
+/** Less than a counter of versions takes to wrap around. */
 const KEPT_MS_MAX = 3_600_000;
 
 export class ShardClient implements ShardSender {
-  /** Shared with all shards. */
   readonly versions = new Versions();
   readonly kept = new KeptRecords(this.versions);
-  /** Reads of instances that were answered from the cache. */
   readsKept = 0;
   readonly #deps: ShardClientDeps;
   readonly #ports: (MessagePort | undefined)[];
@@ -87,9 +82,9 @@ export class ShardClient implements ShardSender {
   #nextShard = 0;
   readonly #work = new WorkInProgress();
   readonly #activity: TenantActivity;
-  /** For large requests, by their work: shards have some, the others wait here. */
+  /** Limits the work of large requests that shards have; the others wait here. */
   readonly #places: FairSlots;
-  /** For small ones, while tenants share the shards, and for large ones. */
+  /** Per-tenant limits while tenants share the shards: of small requests, and of the work of large ones. */
   readonly #shared: FairSlots;
   readonly #sharedLarge: FairSlots;
   #flushing = false;
@@ -123,7 +118,6 @@ export class ShardClient implements ShardSender {
     return this.#polls.active;
   }
 
-  /** In bytes, including the weight of rows. */
   get workInProgress(): number {
     return this.#work.bytes;
   }
@@ -134,7 +128,7 @@ export class ShardClient implements ShardSender {
   }
 
   attach(shard: number, port: MessagePort): void {
-    // Requests that other shards handed on to the dead predecessor are lost.
+    // Requests that other shards forwarded to the dead predecessor are lost.
     this.#refuse(({ mayMove }) => mayMove);
     this.#ports[shard] = port;
     port.on('message', (replies: Reply[]) => {
@@ -142,20 +136,19 @@ export class ShardClient implements ShardSender {
     });
   }
 
-  /** The shard's thread is gone: its requests are answered 503, their outcome is unknown. */
+  /** The shard's thread died: its requests are answered 503, their outcome is unknown. */
   detach(shard: number): void {
     this.#ports[shard]?.close();
     this.#ports[shard] = undefined;
     this.#outbox[shard] = { requests: [], aborted: [] };
-    // It does not raise the counters of versions any more.
+    // The dead thread raises no counters of versions any more.
     this.versions.raiseAll();
     this.#refuse((pending) => pending.shard === shard || pending.mayMove);
   }
 
   /**
-   * Nothing is committed for now: waiting requests are answered at once, new ones a moment later. Their
-   * changes may still be made.
-   * @param stall undefined: it is over
+   * Nothing can be committed: answers requests, whose changes may still be made. @param stall undefined:
+   * over
    */
   stall(stall: ReturnType<typeof stallOf> | undefined): void {
     this.#stall = stall;
@@ -197,12 +190,12 @@ export class ShardClient implements ShardSender {
   }
 
   /**
-   * @param onReply called once, except for a poll after `abort`; before this returns when the reply is cached
+   * @param onReply called once, except for a poll after `abort`; for a cached reply before this returns
    * @returns the number of the request, for `abort`
    * @throws EngineError 503 when too much is in flight or the shard is restarting, 429 for too many polls
    */
-  send(shard: number, asked: ShardRequest<string>, onReply: OnReply): number {
-    const { operation, tenant, target, body } = asked;
+  send(shard: number, message: ShardRequest<string>, onReply: OnReply): number {
+    const { operation, tenant, target, body } = message;
     const kept = operation === 'instances.get' ? this.kept.find(tenant, target) : undefined;
     if (kept !== undefined) {
       this.readsKept += 1;
@@ -233,26 +226,26 @@ export class ShardClient implements ShardSender {
       mayMove: route?.owner === 'by-body',
       aborted: false,
     });
-    const request = numbered(id, asked);
+    const request = numbered(id, message);
     const isShared = this.#activity.isShared(now) && tenant !== '';
     if (work >= LIMITS.workBytesLarge) {
-      void this.#giveInTurn(shard, request, isShared ? this.#sharedLarge : undefined, work);
+      void this.#postInTurn(shard, request, isShared ? this.#sharedLarge : undefined, work);
     } else if (isShared && !isParked && !WATCHES.has(operation)) {
-      void this.#giveInTurn(shard, request, this.#shared, 0);
-    } else this.#give(shard, request);
+      void this.#postInTurn(shard, request, this.#shared, 0);
+    } else this.#post(shard, request);
     return id;
   }
 
-  #give(shard: number, request: Request): void {
+  #post(shard: number, request: Request): void {
     this.#outbox[shard]!.requests.push(request);
     this.#flushSoon();
   }
 
   /**
-   * A large request is in the memory of the shards and of the writer several times, so only some are sent at
-   * once. Other tenants wait for what one tenant has there.
+   * A large request takes memory in the shards and in the writer several times, so only some are sent at
+   * once; other tenants do not wait for more than the share of one tenant.
    */
-  async #giveInTurn(
+  async #postInTurn(
     shard: number,
     request: Request,
     shared: FairSlots | undefined,
@@ -271,15 +264,14 @@ export class ShardClient implements ShardSender {
     };
     const pending = this.#pending.get(request.id);
     if (pending === undefined) {
-      // It was answered meanwhile: its shard died, or its deadline passed.
+      // Answered meanwhile: its shard died, or its deadline passed.
       release();
       return;
     }
     pending.leave = release;
-    this.#give(shard, request);
+    this.#post(shard, request);
   }
 
-  /** `send` as a promise: see `Shards`. */
   ask(
     shard: number,
     operation: string,
@@ -304,13 +296,13 @@ export class ShardClient implements ShardSender {
     });
   }
 
-  /** The client disconnected. A poll ends immediately, and later claims of it are withdrawn. */
+  /** The client disconnected: a poll ends immediately, and its later claims are withdrawn. */
   abort(id: number): void {
     const pending = this.#pending.get(id);
     if (pending === undefined || pending.aborted) return;
     pending.aborted = true;
     if (WATCHES.has(pending.operation)) {
-      // Requests of one tenant stay in order, so that this one comes after the watch that it ends.
+      // Requests of one tenant stay in order: this one arrives after the watch that it ends.
       this.#notify(pending.shard, 'unwatch', pending.tenant, id);
     }
     if (!pending.isParked) return;
@@ -320,9 +312,9 @@ export class ShardClient implements ShardSender {
     this.#flushSoon();
   }
 
-  /** Sends a request without a reply. */
+  /** Sends a request that has no reply. */
   #notify(shard: number, operation: string, tenant: string, body: unknown): void {
-    this.#give(shard, { id: 0, operation, tenant, target: '', body: textOf(body) });
+    this.#post(shard, { id: 0, operation, tenant, target: '', body: textOf(body) });
   }
 
   stop(): void {
@@ -346,20 +338,16 @@ export class ShardClient implements ShardSender {
     });
   }
 
-  /**
-   * Claimed tasks are delivered at the end of the event loop's turn: by then every disconnect from before
-   * the turn has been handled, and the claims of those clients are withdrawn.
-   */
+  /** Delivers claimed tasks after the disconnects of the same turn, whose claims are withdrawn. */
   #reply(reply: Reply): void {
     const claims = 'claims' in reply ? reply.claims : undefined;
     if (claims === undefined) this.#answer(reply);
-    else this.#deps.setImmediate(() => this.#handOver(reply, claims));
-  }
-
-  #handOver(reply: Reply, claims: readonly TaskClaim[]): void {
-    const pending = this.#pending.get(reply.request);
-    if (pending === undefined || pending.aborted) this.#unclaim(claims);
-    this.#answer(reply);
+    else {
+      this.#deps.setImmediate(() => {
+        if (this.#pending.get(reply.request)?.aborted !== false) this.#unclaim(claims);
+        this.#answer(reply);
+      });
+    }
   }
 
   #answer(reply: Reply): void {
@@ -369,16 +357,15 @@ export class ShardClient implements ShardSender {
       return;
     }
     const { status, body, known } = reply;
-    const told = { status, body };
-    if (known !== undefined) this.#keep(request, known, told);
-    this.#settle(request, told);
-    if (reply.fires) this.#deps.onFires?.();
-  }
-
-  #keep(request: number, { instance, stamp, text }: KnownRecord, told: KeptReply): void {
+    const answer = { status, body };
     const pending = this.#pending.get(request);
-    const reply = text === undefined ? told : { status: 200, body: text };
-    if (pending !== undefined) this.kept.keep(pending.tenant, instance, stamp, reply);
+    if (known !== undefined && pending !== undefined) {
+      const { instance, stamp, text } = known;
+      const reply = text === undefined ? answer : { status: 200, body: text };
+      this.kept.keep(pending.tenant, instance, stamp, reply);
+    }
+    this.#settle(request, answer);
+    if (reply.fires) this.#deps.onFires?.();
   }
 
   #unclaim(claims: readonly TaskClaim[]): void {
@@ -425,20 +412,15 @@ export class ShardClient implements ShardSender {
   }
 }
 
-/** Most have only the first members, which are cheaper to post. A spread would take ten times as long. */
-function numbered(id: number, asked: ShardRequest<string>): Request {
-  const { operation, tenant, target, body, query, traceparent, maySeeSecrets, by } = asked;
-  const isPlain =
-    query === undefined &&
-    traceparent === undefined &&
-    maySeeSecrets === undefined &&
-    by === undefined;
+/** Most requests have only the first members, and are cheaper to post. A spread is ten times slower. */
+function numbered(id: number, message: ShardRequest<string>): Request {
+  const { operation, tenant, target, body, query, traceparent, maySeeSecrets, by } = message;
+  const isPlain = (query ?? traceparent ?? maySeeSecrets ?? by) === undefined;
   return isPlain
     ? { id, operation, tenant, target, body }
     : { id, operation, tenant, target, body, query, traceparent, maySeeSecrets, by };
 }
 
-/** How many instances it creates. */
 function rowsOf(operation: string, body: string): number {
   if (operation === 'instances.create') return 1;
   return operation === 'instances.createBatch' ? itemsIn(body) : 0;

@@ -1,6 +1,6 @@
 /**
- * Dispatches effects of committed units, messages of peers, and timers to rooms: each kind has one room.
- * The shard has a room of its own, which sends replies and peer messages, and wakes due instances.
+ * Dispatches effects of committed units, messages of peers, and timers: one room handles each kind. The
+ * shard's own room sends replies and peer messages, and wakes due instances.
  */
 
 import type { Logger } from '../../src/base/log.js';
@@ -34,7 +34,7 @@ export class Dispatch {
   release(effects: readonly Effect[]): void {
     for (const effect of effects) {
       try {
-        taken<Effect>(this.#effects, effect);
+        dispatch<Effect>(this.#effects, effect);
       } catch (error) {
         this.#log.error({ err: error, effect: effect.kind }, 'defect');
         if (effect.kind === 'reply' || effect.kind === 'error') {
@@ -44,28 +44,25 @@ export class Dispatch {
     }
   }
 
-  /** A message of a peer, or of this shard to itself. */
   receive(message: PeerMessage): void {
-    taken<PeerMessage>(this.#messages, message);
+    dispatch<PeerMessage>(this.#messages, message);
   }
 
   fire(timer: Timer): void {
-    taken<Timer>(this.#timers, timer);
+    dispatch<Timer>(this.#timers, timer);
   }
 }
 
-/** @throws Error when this shard has no room for it: some exist only on the first shard */
-function taken<Given extends { readonly kind: string }>(rows: object, given: Given): void {
-  const take = (rows as Record<string, ((given: Given) => void) | undefined>)[given.kind];
-  if (!take) throw new Error(`no room of this shard takes ${given.kind}`);
-  take(given);
+/** @throws Error when no room of this shard handles it: some exist only on the first shard */
+function dispatch<Item extends { readonly kind: string }>(rows: object, item: Item): void {
+  const take = (rows as Record<string, ((item: Item) => void) | undefined>)[item.kind];
+  if (!take) throw new Error(`no room of this shard takes ${item.kind}`);
+  take(item);
 }
 
-/** The shard's own room. */
 export function openTurnRoom(kernel: ShardKernel, { instances }: Pick<InstanceRoom, 'instances'>) {
   const { shard, now, schedule, internalRequests, timers } = kernel;
   const { wakeShard, runSoon, takeUp, receive, reply, hint, eachRoom } = kernel;
-  /** Committed facts about an instance in memory. */
   const timerOf = (instance: string, rank: number): DueTimer => ({
     instance,
     rank,
@@ -80,7 +77,7 @@ export function openTurnRoom(kernel: ShardKernel, { instances }: Pick<InstanceRo
     else reply(replyOf(effect));
   };
   const messages = {
-    // Behind the pending hints, as if it had come from the front.
+    // Behind the pending hints, like a request from the front.
     request: ({ request }) => takeUp(request),
     wake: ({ at, instance, rank, tenant }) => wakeAt(at, { instance, rank, tenant }),
     'sequence.evict': ({ sequence }) => eachRoom((room) => room.sequenceEvicted?.(sequence)),
@@ -101,7 +98,7 @@ export function openTurnRoom(kernel: ShardKernel, { instances }: Pick<InstanceRo
   return { messages, effects, timers: { wake: (timer) => runSoon(timer) } satisfies Timers };
 }
 
-/** Most replies have only the first members; undefined ones would be cloned. */
+/** Most replies have only the first members; `undefined` would be cloned too. */
 function replyOf(effect: Extract<Effect, { kind: 'reply' | 'error' }>): Reply {
   const { request } = effect;
   if (effect.kind === 'error') return { request, error: effect.error.toData() };

@@ -1,10 +1,10 @@
 /**
  * Runs the in-process steps of one shard that have effects. It guarantees, whatever the handlers do:
- * - a bounded number runs at once, no tenant or instance has more than its share, and they take turns;
- *   handlers that may take longer than a minute have separate slots;
- * - each run ends: by itself, withdrawn, or at the time limit of the server or of its kind, and releases
- *   its slot even if the handler continues, whose later result is ignored;
- * - each run that is not withdrawn has one storable outcome (`handler-outcome.ts`), and keeps its slot
+ * - A bounded number runs at once, and no tenant or instance exceeds its share; they take turns. Handlers
+ *   that may take longer than a minute have separate slots.
+ * - Each run ends by itself, by withdrawal, or at a time limit, and then releases its slot; a later result
+ *   of the handler is ignored.
+ * - Each run that is not withdrawn has one storable outcome (`handler-outcome.ts`), and keeps its slot
  *   until its instance can take the outcome, so that outcomes do not pile up.
  */
 
@@ -26,15 +26,14 @@ import type { InProcessStep } from '../runtime/turn.js';
 import type { ShardKernel } from './kernel.js';
 import { masked } from './masking.js';
 
-/** How soon a failed read of secrets is retried. */
-const READ_AGAIN_MS = 1_000;
+const SECRETS_RETRY_MS = 1_000;
 
-/** From its start until it is withdrawn, or its instance has taken its outcome. */
+/** Exists until it is withdrawn, or its instance has taken its outcome. */
 interface Run {
   readonly instance: string;
   readonly step: InProcessStep;
   readonly controller: AbortController;
-  /** It has its slot; called to release it. */
+  /** Release its slot; undefined without one. */
   releases: (() => void)[] | undefined;
   deadline: TimerHandle;
   outcome: StepOutcome | undefined;
@@ -42,16 +41,15 @@ interface Run {
 }
 
 export interface HandlerPoolDeps extends Pick<ShardKernel, 'clock' | 'wakeShard'> {
-  /** The time limit of a call. */
   readonly callMsMax: number;
   readonly handlers: ReadonlyMap<string, EffectHandler>;
   /** Absent: not measured. */
   readonly measures?: Pick<Measures, 'attemptEnded'>;
   readonly log: HandlerContext['log'];
   readonly tracer?: Tracer | undefined;
-  /** Whether the instance can take an outcome now. The pool gets a turn when that changes. */
+  /** Whether the instance can take an outcome now; the shard gets a turn when that changes. */
   readonly canTake: (instance: string) => boolean;
-  /** Nothing starts for a suspended tenant. */
+  /** No step of a suspended tenant starts. */
   readonly isSuspended: (tenant: string) => boolean;
   readonly secrets: Pick<Secrets, 'fill'>;
   readonly onOutcome: (instance: string, step: StepTry, outcome: StepOutcome) => void;
@@ -59,7 +57,6 @@ export interface HandlerPoolDeps extends Pick<ShardKernel, 'clock' | 'wakeShard'
 
 export class HandlerPool implements Room {
   readonly #deps: HandlerPoolDeps;
-  /** By instance, node and iteration. */
   readonly #runs = new Map<string, Run>();
   #isDraining = false;
   readonly #ended = new Set<Run>();
@@ -85,12 +82,10 @@ export class HandlerPool implements Room {
     this.#deps = deps;
   }
 
-  /** Runs with a slot. */
   get active(): number {
     return this.#short.active + this.#long.active;
   }
 
-  /** Runs waiting for a slot. */
   get waiting(): number {
     return this.#short.waiting + this.#long.waiting;
   }
@@ -114,7 +109,7 @@ export class HandlerPool implements Room {
     void this.#perform(run);
   }
 
-  /** The step is withdrawn: its outcome is ignored. */
+  /** The step was withdrawn: its outcome is ignored. */
   abort(instance: string, step: Omit<StepTry, 'attempt'>): void {
     const run = this.#runs.get(runKey(instance, step));
     if (run === undefined) return;
@@ -122,7 +117,7 @@ export class HandlerPool implements Room {
     run.controller.abort();
   }
 
-  /** Their outcomes are not reported on this shard. */
+  /** Outcomes of the tenant are not reported on this shard. */
   tenantSuspended(tenant: string): void {
     for (const { instance, step } of [...this.#runs.values()]) {
       if (step.tenant === tenant) this.abort(instance, step);
@@ -139,7 +134,7 @@ export class HandlerPool implements Room {
   }
 
   /**
-   * Hands outcomes to the instances that can take them: at least one, and more while there is time.
+   * Passes outcomes to the instances that can take them: at least one, and more while there is time.
    * @returns whether time ran out, so that another turn is needed
    */
   handOver(hasTime: () => boolean): boolean {
@@ -155,7 +150,7 @@ export class HandlerPool implements Room {
     return false;
   }
 
-  /** Never rejects: every failure is an outcome. */
+  /** Never rejects: a failure is an outcome too. */
   async #perform(run: Run): Promise<void> {
     const { signal } = run.controller;
     const slots = this.#isLong(run) ? this.#long : this.#short;
@@ -208,7 +203,7 @@ export class HandlerPool implements Room {
     }
   }
 
-  /** While secrets cannot be read the handler waits; its result never contains one. */
+  /** Waits while secrets cannot be read; masks the secrets in the result. */
   async #callWithSecrets(
     { step: { handler: name, params }, instance }: Run,
     handler: EffectHandler,
@@ -226,13 +221,13 @@ export class HandlerPool implements Room {
         return permanentFailure(filled.message, undefined, 'secret_missing');
       }
       if (filled !== undefined) {
-        const { params: given, values } = filled.value;
-        const outcome = handler(given, context).catch((thrown: unknown) => {
+        const { params: whole, values } = filled.value;
+        const outcome = handler(whole, context).catch((thrown: unknown) => {
           throw masked({ thrown: describeThrown(thrown) }, values).thrown;
         });
         return masked(readOutcome(name, await outcome), values);
       }
-      await new Promise<void>((resolve) => clock.setTimeout(resolve, READ_AGAIN_MS));
+      await new Promise<void>((resolve) => clock.setTimeout(resolve, SECRETS_RETRY_MS));
     }
     return retryableFailure('withdrawn');
   }
@@ -246,7 +241,7 @@ export class HandlerPool implements Room {
     return run.span.traceparent;
   }
 
-  /** The shortest of its limits decides how long it may hold a slot. */
+  /** The shortest of its limits decides which slots it uses. */
   #isLong({ step }: Run): boolean {
     const { handler, params, maxMs, timeoutMs } = step;
     const { handlers, callMsMax } = this.#deps;
@@ -255,13 +250,12 @@ export class HandlerPool implements Room {
     return limitMs > LIMITS.shortCallMsMax;
   }
 
-  /** Restarts the clock with the whole time. */
   #limit(run: Run): void {
     const ms = Math.min(run.step.maxMs ?? Number.POSITIVE_INFINITY, this.#deps.callMsMax);
     run.deadline = this.#deps.clock.setTimeout(() => this.#cutOff(run, ms), ms);
   }
 
-  /** Restarts its time when the secrets have been read. */
+  /** The time limit starts again after the wait. */
   async #waitFor<T>(run: Run, what: Promise<T>): Promise<T> {
     this.#deps.clock.clearTimeout(run.deadline);
     try {
@@ -271,12 +265,12 @@ export class HandlerPool implements Room {
     }
   }
 
-  /** Like a time-out of the step, which a retry policy may retry. */
+  /** A retry policy may retry it, like a timeout of the step. */
   #cutOff(run: Run, ms: number): void {
     const { handler } = run.step;
     const isServers = ms === this.#deps.callMsMax;
-    const whose = isServers ? ', the maximum of this server (ENGINE_STEP_TIMEOUT_MAX_SECS)' : '';
-    const message = `${handler} did not end within ${ms} ms${whose}`;
+    const cause = isServers ? ', the maximum of this server (ENGINE_STEP_TIMEOUT_MAX_SECS)' : '';
+    const message = `${handler} did not end within ${ms} ms${cause}`;
     this.#end(run, retryableFailure(message, undefined, 'timeout'));
     run.controller.abort();
   }
@@ -312,7 +306,7 @@ export class HandlerPool implements Room {
   }
 }
 
-/** Its log lines name the instance that the handler works for. */
+/** Adds the instance to the log lines of the handler. */
 function aboutInstance(log: HandlerContext['log'], instanceId: string): HandlerContext['log'] {
   return {
     debug: (fields, message) => log.debug({ ...fields, instanceId }, message),

@@ -1,10 +1,10 @@
 /**
- * The requests waiting for a turn on a shard, in one queue per tenant. While the shard keeps up they leave
- * in order of arrival; under load each tenant gets the same amount of time, whatever its requests cost:
- * next is the tenant that has had the least.
+ * The requests waiting for a turn on a shard, in one queue per tenant. While the shard keeps up, they leave
+ * in order of arrival; under load each tenant gets the same amount of time, whatever its requests cost: the
+ * tenant that has had the least is next.
  *
- * A tenant accumulates no credit while it is idle. The time it had beyond the others counts against it
- * until they have had as much. While no request waits, time is not accounted.
+ * An idle tenant accumulates no credit. A tenant that had more time than the others waits until they have
+ * had as much. While no request waits, time is not counted.
  */
 
 import TinyQueue from 'tinyqueue';
@@ -15,28 +15,28 @@ import type { Request } from '../runtime/protocol.js';
 interface TenantQueue {
   readonly tenant: string;
   readonly requests: Fifo<Request>;
-  /** Its time, on the shared virtual clock. */
+  /** On the shared virtual clock. */
   had: number;
-  /** When it joined the queue: tenants with equal time take turns. */
+  /** When it joined the queue: decides between tenants with equal time. */
   turn: number;
 }
 
-/** Beyond this many, tenants without requests and without a debt are forgotten. */
+/** Beyond this number, tenants without requests and without debt are forgotten. */
 const REMEMBERED_TENANTS = 1_000;
 
 export class FairInbox {
   readonly #queues = new Map<string, TenantQueue>();
-  /** Tenants with requests, except the one being served. */
+  /** Tenants with requests, except the served one. */
   readonly #waiting = new TinyQueue<TenantQueue>([], (a, b) => a.had - b.had || a.turn - b.turn);
   #served: TenantQueue | undefined;
-  /** Since when it is served, or the shard is idle. */
+  /** When serving began, or the shard became idle. */
   #since = 0;
-  /** Idle, and no request waited when the last one ended. */
+  /** The shard is idle, and no request waited when the last one ended. */
   #isFree = false;
   #rememberedMax = REMEMBERED_TENANTS;
   #size = 0;
   #turns = 0;
-  /** The virtual clock: the time of the tenant served last, plus idle time. New tenants start from it. */
+  /** The virtual clock: the time of the last served tenant, plus idle time. New tenants start from it. */
   #now = 0;
 
   get size(): number {
@@ -55,10 +55,7 @@ export class FairInbox {
     if (queue.requests.size === 1 && queue !== this.#served) this.#lineUp(queue);
   }
 
-  /**
-   * The next request: of the tenant that has had the least time.
-   * @param at by a monotonic clock, in the unit of time that is shared
-   */
+  /** Takes the request of the tenant that has had the least time. @param at by a monotonic clock */
   shift(at: number): Request | undefined {
     const queue = this.#waiting.pop();
     if (queue === undefined) return undefined;
@@ -71,26 +68,23 @@ export class FairInbox {
     return queue.requests.shift();
   }
 
-  /**
-   * Accounts for the request that left last.
-   * @param left it is not finished: it goes to the front of its tenant's queue
-   */
-  charge(at: number, left?: Request): void {
+  /** Charges the tenant of the last request. @param unfinished goes back to the front of its queue */
+  charge(at: number, unfinished?: Request): void {
     const queue = this.#served;
     if (queue === undefined) return;
     this.#served = undefined;
-    if (left !== undefined) {
-      queue.requests.unshift(left);
+    if (unfinished !== undefined) {
+      queue.requests.unshift(unfinished);
       this.#size += 1;
     }
     queue.had = this.#now + at - this.#since;
     this.#since = at;
     this.#isFree = this.#size === 0;
     if (queue.requests.size > 0) this.#lineUp(queue);
-    if (this.#queues.size > this.#rememberedMax) this.#letGo();
+    if (this.#queues.size > this.#rememberedMax) this.#prune();
   }
 
-  /** Whether the next request may delay what was decided before it. */
+  /** Whether the next request is so large that it delays earlier decisions. */
   get isLargeNext(): boolean {
     const queue = this.#waiting.peek();
     return queue !== undefined && queue.requests.first!.body.length > LARGE_BODY;
@@ -103,8 +97,8 @@ export class FairInbox {
     this.#waiting.push(queue);
   }
 
-  /** Tenants that would start anew with as much. */
-  #letGo(): void {
+  /** A new queue of these tenants would start with the same time. */
+  #prune(): void {
     for (const { tenant, requests, had } of this.#queues.values()) {
       if (requests.size === 0 && had <= this.#now) this.#queues.delete(tenant);
     }

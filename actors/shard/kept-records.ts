@@ -1,29 +1,21 @@
 /**
- * Replies of shards to reads of an instance, cached on the front thread while they are valid, so that
- * reading an unchanged instance wakes no other thread. Each reply is cached for the tenant that received
- * it, and used for no other.
+ * Caches replies of shards to reads of an instance on the front thread while they are valid, so that
+ * reading an unchanged instance wakes no other thread. A reply is used only for the tenant that received
+ * it.
  */
 
 import { LRUCache } from 'lru-cache';
 import { LIMITS } from '../../src/base/limits.js';
 import type { Versions } from '../runtime/versions.js';
 
-export interface KeptReply {
-  readonly status: number;
-  readonly body: string;
-}
+export type KeptReply = { readonly status: number; readonly body: string };
 
-interface Kept {
-  readonly stamp: number;
-  readonly reply: KeptReply;
-}
-
-/** Its key, and the objects around it. */
+/** The key, and the objects around the text. */
 const CHARACTERS_AROUND = 300;
 
 export class KeptRecords {
   readonly #versions: Versions;
-  readonly #kept = new LRUCache<string, Kept>({
+  readonly #kept = new LRUCache<string, { readonly stamp: number; readonly reply: KeptReply }>({
     maxSize: LIMITS.keptRecordsCharactersMax,
     maxEntrySize: LIMITS.keptRecordCharactersMax,
     sizeCalculation: ({ reply }) => reply.body.length + CHARACTERS_AROUND,
@@ -33,7 +25,6 @@ export class KeptRecords {
     this.#versions = versions;
   }
 
-  /** @returns undefined when the shard has to be asked */
   find(tenant: string, instance: string): KeptReply | undefined {
     const key = keyOf(tenant, instance);
     const kept = this.#kept.get(key);
@@ -52,7 +43,7 @@ export class KeptRecords {
   }
 }
 
-/** The id first: all ids have the same length. */
+/** The id comes first: all ids have the same length. */
 function keyOf(tenant: string, instance: string): string {
   return `${instance} ${tenant}`;
 }

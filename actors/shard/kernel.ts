@@ -31,9 +31,8 @@ export interface ShardDeps {
   readonly log: Logger;
   readonly loader: Loads;
   readonly continuityRows: ContinuityRows;
-  /** Undefined without an encryption key. */
   readonly keyring?: Keyring | undefined;
-  /** Runs heavy work; absent: in place. */
+  /** Runs heavy work; absent: it runs on this thread. */
   readonly offload?: Offload;
   readonly handlers: ReadonlyMap<string, EffectHandler>;
   readonly webhookSender: WebhookSender;
@@ -46,27 +45,24 @@ export interface ShardDeps {
   readonly setImmediate: (fn: () => void) => void;
 }
 
-/** What the kernel, the rooms and the timers request from the shard. */
+/** The functions of the shard that the kernel, the rooms and the timers call. */
 export interface ShardHooks
   extends Pick<Kernel, 'release' | 'schedule' | 'scheduleSpare' | 'whenWriterKnown' | 'takeHints'>,
     Pick<InstancesDeps, 'changed' | 'taskDecided'> {
-  /** Requests a turn. */
   readonly wakeShard: () => void;
-  /** The instance has something to do now. */
+  /** The instance has work now. */
   readonly runSoon: (timer: DueTimer) => void;
-  /** More instances wait than a scan for overdue timers reads. */
+  /** Whether more instances wait than a scan for overdue timers reads. */
   readonly isRunBehind: () => boolean;
   readonly reachability: Reachability;
   readonly takeUp: (request: Request) => void;
-  /** A message of the shard to itself. */
+  /** Handles a message of the shard to itself. */
   readonly receive: (message: PeerMessage) => void;
   readonly reply: (reply: Reply) => void;
   readonly hint: (shard: number, message: PeerMessage) => void;
-  /** All rooms, in their order. */
   readonly eachRoom: (notify: (room: Room) => void) => void;
 }
 
-/** The kernel as the parts of the shard itself use it. */
 export interface ShardKernel extends Kernel<Loads>, ShardHooks {
   readonly timers: ShardTimers;
   readonly reachability: Reachability;

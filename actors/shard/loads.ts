@@ -1,4 +1,4 @@
-/** The statements by which the rooms load their actors, one line a room. */
+/** The statements with which the rooms load their actors, one line per room. */
 
 import type pg from 'pg';
 import { ACTIVITY_SQL, activityLoads } from '../activity/loads.js';
@@ -16,7 +16,6 @@ import { SCHEDULE_SQL, scheduleLoads } from '../schedule/loads.js';
 import { TRIGGER_SQL, triggerLoads } from '../trigger/loads.js';
 import { WEBHOOK_SQL, webhookLoads } from '../webhook/loads.js';
 
-/** Every statement by its name. */
 export const LOAD_SQL = {
   ...ACTIVITY_SQL,
   ...BULK_SQL,

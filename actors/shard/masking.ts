@@ -1,31 +1,26 @@
 /**
- * Masks secrets in data that comes from outside (docs/secrets.md): as plain text in any case, escaped up to twice for
- * JSON, HTML or a URL, as hex and as base64, also within longer texts. Pure.
+ * Masks secrets in data that comes from outside (docs/secrets.md), also within longer texts: as plain text
+ * in any case, escaped up to twice for JSON, HTML or a URL, as hex and as base64. Pure.
  */
 
 import { REDACTED } from '../../schema/common.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 
-/** In characters: shorter secrets would match everywhere. */
+/** Shorter secrets would match everywhere. */
 const MASKED_LENGTH_MIN = 4;
-
-/** How many levels of escaping are undone. */
+/** Levels of escaping that are undone. */
 const ESCAPED_MAX = 2;
 
 interface Hidden {
-  /** Normalised by `folded`. */
+  /** Normalized by `folded`. */
   readonly folded: readonly Form[];
   readonly base64: readonly Form[];
 }
 
-/** A text to search for. `before` and `behind` count adjacent base64 characters that encode the secret only in part. */
-interface Form {
-  readonly text: string;
-  readonly before: number;
-  readonly behind: number;
-}
+/** `before`, `behind`: adjacent base64 characters that encode only part of the secret. */
+type Form = { readonly text: string; readonly before: number; readonly behind: number };
 
-/** The value with these texts masked in all strings, numbers and member names; the same value without a match. */
+/** Masks the texts in all strings, numbers and member names; returns the same value without a match. */
 export function masked<T extends object>(value: T, texts: readonly string[]): T {
   const long = texts.filter(({ length }) => length >= MASKED_LENGTH_MIN);
   if (long.length === 0) return value;
@@ -58,7 +53,7 @@ function maskedIn(value: JsonValue, hidden: readonly Hidden[], numbers: Set<numb
   return isOther ? Object.fromEntries(members) : value;
 }
 
-/** A decoded text, and the position in the original of each of its code units. */
+/** A decoded text, and the position of each of its code units in the original. */
 interface Reading {
   readonly says: string;
   /** Absent: the positions are the same. */
@@ -79,7 +74,7 @@ function hide(text: string, hidden: readonly Hidden[]): string {
   return found.length === 0 ? text : without(text, found);
 }
 
-/** The text itself, and the text unescaped in one of the ways or in all of them. */
+/** Yields the text itself, and the text unescaped in each of the ways and in all of them. */
 function* readingsOf(text: string): Generator<Reading> {
   yield { says: text };
   for (const pattern of ESCAPES) {
@@ -112,10 +107,10 @@ function* placesOf({ says, at }: Reading, { text, before, behind }: Form) {
   }
 }
 
-/** Replaces every match of the pattern; returns the same reading when nothing changed. */
+/** Returns the same reading when nothing changed. */
 function rewritten(reading: Reading, pattern: RegExp, by: (part: string) => string): Reading {
   const { says, at } = reading;
-  // Fast path: most texts have no match.
+  // Most texts have no match.
   if (says.search(pattern) < 0) return reading;
   const parts: string[] = [];
   const from = new Uint32Array(says.length * 2);
@@ -177,7 +172,7 @@ function unescaped(part: string): string {
   return Number(code) <= 0x10ffff ? String.fromCodePoint(Number(code)) : part;
 }
 
-/** Normalises case in all of Unicode, and spaces to the plus signs of form encoding. */
+/** Normalizes case in all of Unicode, and spaces to the plus signs of form encoding. */
 function folded(reading: Reading): Reading {
   const fold = (letter: string) => letter.toUpperCase().toLowerCase();
   const { says, at } = rewritten(reading, BEYOND_ASCII, fold);
@@ -186,7 +181,7 @@ function folded(reading: Reading): Reading {
 
 const BEYOND_ASCII = /[^\0-\x7f]/gu;
 
-/** Normalises both base64 alphabets, and removes line breaks. */
+/** Normalizes the base64 alphabet, and removes line breaks. */
 function asBase64(reading: Reading): Reading {
   const { says, at } = rewritten(reading, /\s+|\\[rn]/g, () => '');
   return { says: says.replaceAll('-', '+').replaceAll('_', '/'), ...(at && { at }) };
@@ -194,7 +189,7 @@ function asBase64(reading: Reading): Reading {
 
 function hiddenOf(text: string): Hidden {
   const bytes = Buffer.from(text);
-  // At each of three positions in base64, only the characters that encode nothing but the secret are searched for.
+  // At each of three positions in base64, search only for characters that encode nothing else.
   const base64 = [0, 1, 2].map((bytesBefore): Form => {
     const whole = Buffer.concat([Buffer.alloc(bytesBefore), bytes]);
     const from = Math.ceil((bytesBefore * 8) / 6);

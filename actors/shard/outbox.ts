@@ -1,6 +1,6 @@
 /**
- * What a turn of a shard sends: hints to peers, units to the writer, replies to the front. Each destination
- * gets one post at the end of the turn.
+ * Collects what a turn of a shard sends: hints to peers, units to the writer, replies to the front. Each
+ * destination gets one post at the end of the turn.
  */
 
 import { RESTARTING } from '../../src/base/errors.js';
@@ -9,12 +9,12 @@ import { INTERNAL } from '../runtime/commit.js';
 import type { PeerMessage, Reply } from '../runtime/protocol.js';
 import type { ShardKernel } from './kernel.js';
 
-/** The destinations of posts. One that is gone drops them; a replacement settles what must not be lost. */
+/** A missing destination drops its posts; its replacement recovers what must not be lost. */
 export interface ShardPorts {
   toFront(replies: readonly Reply[]): void;
   toWriter(units: readonly UnitEnvelope[]): void;
   toPeer(shard: number, messages: readonly PeerMessage[]): void;
-  /** Messages of peers that were posted but not delivered yet. */
+  /** Takes messages that peers have posted but that are not delivered yet. */
   drainPeers(): PeerMessage[];
 }
 
@@ -23,7 +23,7 @@ export interface OutboxDeps extends Pick<ShardKernel, 'commits' | 'log' | 'wakeS
 }
 
 export class Outbox {
-  /** Units wait here while there is no writer. */
+  /** While it is set, units wait for a writer. */
   isWriterAway = false;
   readonly #deps: OutboxDeps;
   #replies: Reply[] = [];
@@ -39,7 +39,7 @@ export class Outbox {
     this.#deps.wakeShard();
   }
 
-  /** A peer died: until it is replaced, a request handed on to it would not be answered. */
+  /** Until the peer is replaced, a request forwarded to it would not be answered. */
   peerDied(shard: number): void {
     this.#awayPeers.add(shard);
   }
@@ -60,7 +60,7 @@ export class Outbox {
     this.#deps.wakeShard();
   }
 
-  /** Hints leave before replies: a caller that knows of a change can rely on its hint being posted. */
+  /** Hints are posted before replies: a caller that knows of a change can rely on its hint. */
   flush(): void {
     const { ports, commits } = this.#deps;
     const hints = [...this.#hints];
@@ -75,7 +75,7 @@ export class Outbox {
     const replies = this.#replies;
     this.#replies = [];
     if (replies.length === 0 || this.#post(() => ports.toFront(replies))) return;
-    // A message that cannot be cloned: the others are posted one by one.
+    // A reply cannot be cloned: post them one by one.
     for (const reply of replies) {
       const leaves = this.#post(() => ports.toFront([reply]));
       const defect = { request: reply.request, error: INTERNAL.toData() };
@@ -94,7 +94,7 @@ export class Outbox {
   }
 }
 
-/** The number of the request that the message hands on. */
+/** The request that the message forwards. */
 function requestIn(message: PeerMessage): number | undefined {
   switch (message.kind) {
     case 'create':

@@ -1,7 +1,7 @@
 /**
- * Requests of the front on the shard that received them: each is looked up in the table of operations,
- * validated once, and served or handed on to the shard that its body leads to. Parsing a large body takes
- * several turns, with other requests in between.
+ * Requests of the front on the shard that received them: looks each up in the table of operations,
+ * validates it once, and serves it or forwards it to the shard that its body determines. Parsing a large
+ * body takes several turns, with other requests in between.
  */
 
 import { type BodyRouteId, ROUTES, type RouteId } from '../../schema/routes.js';
@@ -33,11 +33,10 @@ export interface RequestsDeps
   > {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly offload: Offload;
-  /** Of all rooms. */
   readonly operations: Operations;
   /** Larger definitions are logged with a warning. */
   readonly callMsMax: number;
-  /** More work waits for the database than the shard may hold. */
+  /** Whether more work waits for the database than the shard may hold. */
   readonly isBehind: () => boolean;
 }
 
@@ -46,24 +45,24 @@ type Query = Readonly<Record<string, unknown>>;
 interface Row extends Operation {
   /** @throws EngineError 400 */
   readonly parse: (text: string, query: Query) => unknown;
-  /** Its body is validated. */
+  /** Undefined: the body is not validated. */
   readonly route: BodyRouteId | undefined;
 }
 
-/** Limit of one turn for one large body. */
+/** Time that one turn spends on one large body. */
 const SLICE_MS = LIMITS.turnMs / 2;
 
 const NO_QUERY = {};
 
-/** Compiled once per thread, which takes a while: a simulation has many shards in one. */
+/** Compiled once per thread, since it takes a while: a simulation has many shards in one thread. */
 const VALIDATORS = createValidators();
 
 export class Requests {
   readonly #deps: RequestsDeps;
   readonly #rows: ReadonlyMap<string, Row>;
-  /** Large bodies and their progress. */
+  /** Large bodies that are being parsed. */
   readonly #parsing = new WeakMap<Request, BodyInPieces<unknown>>();
-  /** Of large definitions. */
+  /** Of the checks of large definitions. */
   readonly #findings = new WeakMap<Request, Findings>();
 
   constructor(deps: RequestsDeps) {
@@ -73,10 +72,7 @@ export class Requests {
     );
   }
 
-  /**
-   * Every error becomes the reply; one that is not an EngineError is a defect.
-   * @returns whether the request continues in a later turn
-   */
+  /** Errors become the reply. @returns whether the request continues in a later turn */
   handle(request: Request): boolean {
     try {
       const row = this.#rows.get(request.operation);
@@ -125,7 +121,7 @@ export class Requests {
     }
   }
 
-  /** @param callMsMax of a definition that a side thread checks */
+  /** @param callMsMax only for a definition, which the side thread checks too */
   #judge(request: Request, route: BodyRouteId, callMsMax?: number): void {
     const { offload, schedule, takeUp } = this.#deps;
     const { body: text, query = NO_QUERY, tenant } = request;
@@ -141,10 +137,10 @@ export class Requests {
     );
   }
 
-  #serve(request: Request, row: Row, given: unknown): void {
+  #serve(request: Request, row: Row, parsed: unknown): void {
     const { shard, shards, takeHints, release } = this.#deps;
     if (row.isBehindHints) takeHints();
-    const body = given as never;
+    const body = parsed as never;
     const { id, tenant, target, body: text, query = NO_QUERY } = request;
     const { traceparent, maySeeSecrets, by } = request;
     const findings = row.isLookedThrough ? this.#findings.get(request) : undefined;

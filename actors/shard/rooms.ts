@@ -1,8 +1,4 @@
-/**
- * The rooms of a shard: the only list of its features. Each line names what a room needs of others.
- * Requests, messages, effects and timers go to the room that handles them, and events of the shard to all
- * rooms.
- */
+/** The rooms of a shard: the only list of its features. Each line names what a room needs from others. */
 
 import type { ShardRouteId } from '../../schema/routes.js';
 import { IN_PLACE } from '../../src/base/offload.js';
@@ -26,13 +22,13 @@ import { openTriggers } from '../trigger/room.js';
 import { openWebhooks } from '../webhook/room.js';
 import { openHandlerPool } from './handler-pool.js';
 import type { ShardDeps, ShardKernel } from './kernel.js';
-// Assigns the mutations of the rooms their indexes, which turns need.
+// Imported for its effect: it assigns the mutations their indexes, which turns need.
 import './store.js';
 import { openTurnRoom } from './dispatch.js';
 
 /**
- * Rooms that others depend on come first: before an instance is created or ends, its routes and its
- * subscribers are known, and waiting requests are answered after the instance has changed.
+ * Rooms that others depend on come first: the routes and the subscribers of an instance are known before it
+ * is created or ends, and waiting requests are answered after the instance has changed.
  */
 export function openRooms(kernel: ShardKernel, deps: ShardDeps) {
   const catalog: CatalogRoom = openCatalog(kernel, {

@@ -1,6 +1,6 @@
 /**
- * The instances of one shard that have something to do now: by priority, then tenants in turns, then the
- * order in which they became due. An instance is queued at most once.
+ * The instances of one shard that have work now: by priority, then tenants in turns, then the order in
+ * which they became due. An instance is queued at most once.
  */
 
 import { PRIORITIES } from '../../schema/states.js';
@@ -9,18 +9,18 @@ import { LIMITS } from '../../src/base/limits.js';
 import type { DueTimer } from '../runtime/timer.js';
 
 interface Rank {
-  /** By tenant, in the order of turns, without empty queues. */
-  readonly lines: Map<string, Fifo<string>>;
+  /** By tenant, in the order of turns; no queue is empty. */
+  readonly queues: Map<string, Fifo<string>>;
   readonly waiting: Set<string>;
 }
 
 export class RunQueue {
-  readonly #ranks = PRIORITIES.map((): Rank => ({ lines: new Map(), waiting: new Set() }));
+  readonly #ranks = PRIORITIES.map((): Rank => ({ queues: new Map(), waiting: new Set() }));
   #size = 0;
   /** Limit of concurrent commits. */
   unitsMax: number = LIMITS.dueUnitsMax;
-  #asker = '';
-  #askedAt = Number.NEGATIVE_INFINITY;
+  #servedTenant = '';
+  #servedAt = Number.NEGATIVE_INFINITY;
 
   get size(): number {
     return this.#size;
@@ -30,50 +30,50 @@ export class RunQueue {
   push({ instance, rank, tenant }: DueTimer): void {
     const found = this.#ranks[rank];
     if (found === undefined) throw new Error(`no rank ${rank}`);
-    const { lines, waiting } = found;
+    const { queues, waiting } = found;
     if (waiting.has(instance)) return;
     waiting.add(instance);
-    let line = lines.get(tenant);
-    if (line === undefined) {
-      line = new Fifo();
-      lines.set(tenant, line);
+    let queue = queues.get(tenant);
+    if (queue === undefined) {
+      queue = new Fifo();
+      queues.set(tenant, queue);
     }
-    line.push(instance);
+    queue.push(instance);
     this.#size += 1;
   }
 
-  /** A request is served. @param tenant '': of no tenant */
-  asked(tenant: string, now: number): void {
+  /** A request of the tenant is served; '' is no tenant. */
+  served(tenant: string, now: number): void {
     if (tenant === '') return;
-    this.#asker = tenant;
-    this.#askedAt = now;
+    this.#servedTenant = tenant;
+    this.#servedAt = now;
   }
 
-  /** Checks whether tenants share the shard, which determines `unitsMax`. */
-  look(now: number): void {
+  /** Updates `unitsMax`, which depends on whether tenants share the shard. */
+  update(now: number): void {
     this.unitsMax = this.#isShared(now) ? LIMITS.dueUnitsSharedMax : LIMITS.dueUnitsMax;
   }
 
-  /** Whether instances of another tenant wait than the one that asked last, which was lately. */
+  /** Whether a request was served lately, and instances of other tenants wait. */
   #isShared(now: number): boolean {
-    if (now - this.#askedAt >= LIMITS.sharedForMs) return false;
-    return this.#ranks.some(({ lines }) => lines.size > (lines.has(this.#asker) ? 1 : 0));
+    if (now - this.#servedAt >= LIMITS.sharedForMs) return false;
+    return this.#ranks.some(({ queues }) => queues.size > (queues.has(this.#servedTenant) ? 1 : 0));
   }
 
   shift(): string | undefined {
     for (const rank of this.#ranks) {
-      for (const [tenant, line] of rank.lines) return this.#take(rank, tenant, line);
+      for (const [tenant, queue] of rank.queues) return this.#take(rank, tenant, queue);
     }
     return undefined;
   }
 
-  #take({ lines, waiting }: Rank, tenant: string, line: Fifo<string>): string {
-    const instance = line.shift() as string;
+  #take({ queues, waiting }: Rank, tenant: string, queue: Fifo<string>): string {
+    const instance = queue.shift() as string;
     waiting.delete(instance);
     this.#size -= 1;
-    // Deleting and adding a key moves it to the end: a Map keeps its order.
-    if (line.size === 0 || lines.size > 1) lines.delete(tenant);
-    if (line.size > 0) lines.set(tenant, line);
+    // Deleting and adding a key moves it to the end of a Map.
+    if (queue.size === 0 || queues.size > 1) queues.delete(tenant);
+    if (queue.size > 0) queues.set(tenant, queue);
     return instance;
   }
 }

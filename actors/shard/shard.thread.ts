@@ -1,6 +1,6 @@
 /**
  * The entry of a shard's thread, a resident Piscina task: it returns when the shard stops. Builds the real
- * dependencies (clock, randomness, database, outbound HTTP) and joins the ports to the shard.
+ * dependencies (clock, randomness, database, outbound HTTP) and connects the ports to the shard.
  */
 
 import { randomFillSync } from 'node:crypto';
@@ -40,15 +40,13 @@ export interface ShardTask extends ThreadTask {
   readonly settings: ShardSettings;
   readonly outbound: OutboundSettings & {
     readonly proxy: EgressProxy | undefined;
-    /** Calls of a tenant per second, and the memory in which all threads count them. */
+    /** Calls of a tenant per second, and the memory in which all threads count. */
     readonly rate: { readonly perSecond: number; readonly memory: SharedArrayBuffer } | undefined;
   };
   readonly webhookSecret: string | undefined;
   readonly continuityKeys: ContinuityKeys;
   readonly front: MessagePort;
-  /** To the pool for heavy work. */
   readonly offload: MessagePort;
-  /** Of all threads. */
   readonly versions: SharedArrayBuffer;
 }
 
@@ -60,7 +58,6 @@ export interface ShardControl
   /** @param stampsFrom audit entries get no earlier time */
   attachWriter(port: MessagePort, stampsFrom: number): void;
   attachPeer(shard: number, port: MessagePort): void;
-  /** @param suspended tenants */
   start(clockOffsetMs: number, suspended: readonly string[]): Promise<void>;
   /** @param clockOffsetMs database time minus the monotonic clock */
   setClock(clockOffsetMs: number): void;
@@ -70,8 +67,7 @@ export interface ShardControl
 
 /** Connections for loading actors; queries are batched, so few are enough. */
 const CONNECTIONS = 3;
-
-/** Of a job for the pool, including its wait: the pool has its own limit for each job. */
+/** For a job of the offload pool, including its wait; the pool also limits each job. */
 const JOB_DEADLINE_MS = 20 * 60_000;
 
 export default async function runShard(task: ShardTask): Promise<void> {
@@ -139,7 +135,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
       start(clockOffsetMs, suspended) {
         clock.setOffset(clockOffsetMs);
         shard.tenants.begin(suspended);
-        // Not earlier: a decision without a writer or without the time would be lost, or wrong.
+        // Not earlier: without a writer or the time, a decision would be lost or wrong.
         front.on('message', (post: RequestPost) => shard.receiveRequests(post));
         return shard.start();
       },
@@ -168,7 +164,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
   });
 }
 
-/** Random bytes are fetched in bulk: ids need them on the hot path. */
+/** Fetched in bulk: ids need random numbers on the hot path. */
 const POOL_VALUES = 4_096;
 const randomValues = new Uint32Array(POOL_VALUES);
 let randomLeft = 0;

@@ -1,7 +1,7 @@
 /**
- * One shard: the turn that all of its actors share. Messages come in at any time; a turn handles
- * them in order, the engine's own before requests and requests of tenants in turns, then posts what
- * came out of it, once per destination. Nothing here waits: reads end in `schedule`.
+ * One shard: the turn that all of its actors share. Messages arrive at any time. A turn handles them in
+ * order, the engine's own before requests and requests of tenants in turns, then posts its output, once per
+ * destination. Nothing here waits: reads end in `schedule`.
  *
  *   front ─requests─► inbox ─┐                         ┌─units───► writer
  *   peers ─messages─► work ──┼─► turn: actors ─► flush ┼─replies─► front
@@ -34,24 +34,22 @@ import { TenantSuspension } from './tenant-suspension.js';
 export class Shard {
   readonly #deps: ShardDeps;
   readonly #kernel: ShardKernel;
-  /** In the order in which they are notified. */
   readonly #rooms: readonly Room[];
   readonly #instances: Instances;
   readonly #pool: HandlerPool;
   readonly #out: Outbox;
   readonly #requests: Requests;
   readonly #dispatch: Dispatch;
-  /** Tenants that leave this cell, and those that arrive. */
   readonly tenants: TenantSuspension;
   readonly #inbox = new FairInbox();
   readonly #run = new RunQueue();
-  /** Rooms with work at the end of each turn. */
-  readonly #ending: readonly Room[];
+  /** `endTurn` of the rooms that have it. */
+  readonly #ends: readonly (() => void)[];
   /** Rooms that are notified of each change of an instance. */
   readonly #watching: readonly Room[];
   /** The engine's own work, before requests. */
   #work: (() => void)[] = [];
-  /** Background work, of which many pieces may be due at once. */
+  /** Background work: many pieces may be due at once. */
   readonly #spare = new Fifo<() => void>();
   #scheduled = false;
   readonly #reachability: Reachability;
@@ -69,7 +67,7 @@ export class Shard {
     this.#instances = instances;
     this.#pool = pool;
     const having = (member: keyof Room) => this.#rooms.filter((room) => room[member]);
-    this.#ending = having('endTurn');
+    this.#ends = having('endTurn').map((room) => () => room.endTurn?.());
     this.#watching = having('instanceChanged');
     this.#out = new Outbox({ ...kernel, ports });
     this.#dispatch = new Dispatch(this.#rooms, this.#out, log);
@@ -97,7 +95,7 @@ export class Shard {
       reachability: this.#reachability,
       whenWriterKnown: (then) => this.#whenWriterKnown(then),
       takeHints: () => this.#takeHints(),
-      takeUp: (request) => this.#takeUp(request),
+      takeUp: (request) => this.receiveRequests({ requests: [request], aborted: [] }),
       receive: (message) => this.#dispatch.receive(message),
       reply: (reply) => this.#out.reply(reply),
       hint: (shard, message) => this.#out.hint(shard, message),
@@ -113,31 +111,28 @@ export class Shard {
     for (const room of this.#rooms) notify(room);
   }
 
-  // ---------------------------------------------------------------- life
-
   /** Resumes due timers, interrupted work and claims; resolves when all of it is in progress. */
   async start(): Promise<void> {
     const { loader } = this.#deps;
     this.#reachability.begin();
-    // First: no instance may be created by unknown routes, nor end without its subscribers.
+    // First: no instance may be created with unknown routes, nor end without its subscribers.
     for (const room of this.#rooms) await room.prepare?.();
     let recovered = 0;
     await loader.recoverable((timer) => {
       recovered += 1;
-      // Loading is enough: an actor whose row says `recover` resumes by itself.
+      // Loading is enough: an actor whose row has `recover` resumes by itself.
       this.#enqueue(() => this.#runSoon(timer));
     });
     this.#each((room) => room.start?.());
-    this.#kernel.measures.recovered(recovered);
+    this.#kernel.meter.count('engine_recovery_stale_instances_total', recovered);
     if (recovered > 0) this.#deps.log.info({ recovered }, 'instances recovered');
   }
 
-  /** Parked polls are answered; new requests are still served until `stop`. */
+  /** Answers parked polls; new requests are still served until `stop`. */
   drain(): void {
     this.#enqueue(() => this.#each((room) => room.drain?.()));
   }
 
-  /** All requests are answered and all units committed. */
   get isIdle(): boolean {
     return (
       this.#inbox.size === 0 &&
@@ -152,18 +147,11 @@ export class Shard {
     this.#each((room) => room.stop?.());
   }
 
-  // ---------------------------------------------------------------- what comes in
-
   receiveRequests(post: RequestPost): void {
     for (const request of post.requests) this.#inbox.push(request);
     for (const request of post.aborted) {
       this.#work.push(() => this.#each((room) => room.requestAborted?.(request)));
     }
-    this.#scheduleTurn();
-  }
-
-  #takeUp(request: Request): void {
-    this.#inbox.push(request);
     this.#scheduleTurn();
   }
 
@@ -176,7 +164,7 @@ export class Shard {
     this.#enqueue(() => this.#kernel.commits.settle(acks));
   }
 
-  /** Audit entries get no earlier time; called before there is a writer to commit them. */
+  /** Called before there is a writer. Audit entries get no earlier time. */
   stampFrom(at: UnixMs): void {
     this.#each((room) => room.stampFrom?.(at));
   }
@@ -184,19 +172,19 @@ export class Shard {
   /** @param jumpMs how far the clock jumped, ahead or back; 0 when it only drifts */
   clockSet(jumpMs: number): void {
     this.#enqueue(() => {
-      // Workers were not silent for the time that the clock jumped.
+      // The jump does not count as silence of workers.
       if (jumpMs !== 0) this.#reachability.begin();
       this.#each((room) => room.clockSet?.(jumpMs));
     });
   }
 
-  /** A peer is gone; it is replaced only after this call. */
+  /** The peer died; it is replaced only after this call. */
   peerDied(shard: number): void {
     this.#out.peerDied(shard);
     this.#each((room) => room.peerLost?.(shard));
   }
 
-  /** A peer was replaced: the outcome of requests to it is unknown. */
+  /** The peer was replaced: the outcome of requests to it is unknown. */
   peerRestarted(shard: number): void {
     this.#out.peerRestarted(shard);
     this.#enqueue(() => this.#each((room) => room.peerBack?.(shard)));
@@ -221,7 +209,7 @@ export class Shard {
   }
 
   databaseAway(isAway: boolean): void {
-    // Immediately: due timers come before the work of a turn.
+    // Not enqueued: due timers are handled before the work of a turn.
     if (isAway) this.#reachability.lost('database');
     else this.#reachability.back('database');
   }
@@ -230,8 +218,6 @@ export class Shard {
     if (this.#out.isWriterAway) this.#onWriterKnown.push(then);
     else then();
   }
-
-  // ---------------------------------------------------------------- the turn
 
   #enqueue(work: () => void): void {
     this.#work.push(work);
@@ -244,7 +230,7 @@ export class Shard {
     this.#deps.setImmediate(() => this.#turn());
   }
 
-  /** Stays scheduled until its posts have left: new work is done in this turn, or left for the next. */
+  /** Stays scheduled until its posts have left: new work is done in this turn or in the next. */
   #turn(): void {
     if (this.#stopped) return;
     const { clock } = this.#deps;
@@ -252,10 +238,10 @@ export class Shard {
     let isLate = this.#fireTimers();
     this.#doWork();
     if (this.#pool.hasEnded && this.#handOver(began)) isLate = true;
-    this.#goOn(clock.monotonic());
+    this.#runDue(clock.monotonic());
     if (this.#inbox.size > 0) this.#serveRequests(began);
     if (this.#loadAhead()) isLate = true;
-    this.#endTurn();
+    for (const end of this.#ends) this.#guard(end);
     this.#kernel.measures.turnEnded(began, this.#pool.active, this.#pool.waiting, this.#run.size);
     this.#out.flush();
     this.#instances.showCreated();
@@ -266,17 +252,7 @@ export class Shard {
     else this.#kernel.timers.sleep();
   }
 
-  #endTurn(): void {
-    for (const part of this.#ending) {
-      try {
-        part.endTurn?.();
-      } catch (error) {
-        this.#defect(error);
-      }
-    }
-  }
-
-  /** Outcomes of handlers, for a quarter of the turn. Returns whether some are left. */
+  /** Takes outcomes of handlers for a quarter of the turn. Returns whether some remain. */
   #handOver(began: number): boolean {
     const { clock } = this.#deps;
     const hasTime = () => clock.monotonic() - began < LIMITS.turnMs / 4;
@@ -289,8 +265,8 @@ export class Shard {
   }
 
   /**
-   * Until the end of the turn, and for at least half of one, whatever the actors took before. A large
-   * request is the first of its turn, so that earlier replies leave before it.
+   * Serves until the end of the turn, and for at least half of one, however long the actors took. A large
+   * request is the first of its turn, so that earlier replies are posted before it.
    */
   #serveRequests(began: number): void {
     const { clock } = this.#deps;
@@ -298,7 +274,7 @@ export class Shard {
     const until = Math.max(began + LIMITS.turnMs, now + LIMITS.turnMs / 2);
     do {
       const request = this.#inbox.shift(now) as Request;
-      this.#run.asked(request.tenant, now);
+      this.#run.served(request.tenant, now);
       const isLeft = this.#requests.handle(request);
       this.#doWork();
       now = clock.monotonic();
@@ -306,27 +282,27 @@ export class Shard {
     } while (this.#inbox.size > 0 && now < until && !this.#inbox.isLargeNext);
   }
 
-  /** Loaded actors, then due instances by priority, for at most half of the turn. */
-  #goOn(began: number): void {
+  /** Runs loaded actors, then due instances by priority, for at most half of the turn. */
+  #runDue(began: number): void {
     if (this.#spare.size === 0 && this.#run.size === 0) return;
     const { clock } = this.#deps;
     const { commits } = this.#kernel;
     const hasTime = () => clock.monotonic() - began < LIMITS.turnMs / 2;
-    this.#run.look(began);
-    commits.isUnasked = true;
+    this.#run.update(began);
+    commits.isBackground = true;
     while (this.#spare.size > 0 && hasTime()) {
       this.#guard(this.#spare.shift() as () => void);
       this.#doWork();
     }
     while (this.#mayRun && hasTime()) {
       const instance = this.#run.shift() as string;
-      this.#guard(() => this.#wake(instance));
+      this.#guard(() => this.#instances.send(instance, { kind: 'wake', recovered: false }));
       this.#doWork();
     }
-    commits.isUnasked = false;
+    commits.isBackground = false;
   }
 
-  /** Preloads instances while none is waiting that is due. Returns whether some are left. */
+  /** Preloads instances while no due one waits. Returns whether some remain. */
   #loadAhead(): boolean {
     if (this.#run.size > 0 || this.#spare.size > 0) return false;
     const instances = this.#instances;
@@ -340,13 +316,13 @@ export class Shard {
     return true;
   }
 
-  /** The rows or acknowledgements that end the wait schedule a turn themselves. */
+  /** Rows and acknowledgements that change this schedule a turn themselves. */
   get #mayRun(): boolean {
     const { commits } = this.#kernel;
     return (
       this.#run.size > 0 &&
       this.#instances.expected < LIMITS.dueLoadsMax &&
-      commits.unaskedUnits < this.#run.unitsMax
+      commits.backgroundUnits < this.#run.unitsMax
     );
   }
 
@@ -358,17 +334,12 @@ export class Shard {
     }
   }
 
-  /** A defect ends one piece of work, not the shard. */
   #guard(work: () => void): void {
     try {
       work();
     } catch (error) {
-      this.#defect(error);
+      this.#deps.log.error({ err: error }, 'defect');
     }
-  }
-
-  #defect(error: unknown): void {
-    this.#deps.log.error({ err: error }, 'defect');
   }
 
   #isBehind(): boolean {
@@ -380,7 +351,7 @@ export class Shard {
     return isBehind;
   }
 
-  /** Read-your-writes for workers: ports have no order among one another. */
+  /** Gives workers read-your-writes: ports have no order among one another. */
   #takeHints(): void {
     for (const message of this.#deps.ports.drainPeers()) {
       this.#guard(() => this.#dispatch.receive(message));
@@ -388,19 +359,13 @@ export class Shard {
     this.#doWork();
   }
 
-  // ---------------------------------------------------------------- timers
-
   #runSoon({ instance, rank, tenant }: DueTimer): void {
     const owner = tenant === '' ? this.#instances.tenantOf(instance) : tenant;
     if (this.#kernel.commits.suspended.has(owner)) return;
     this.#run.push({ instance, rank, tenant: owner });
   }
 
-  #wake(instance: string): void {
-    this.#instances.send(instance, { kind: 'wake', recovered: false });
-  }
-
-  /** Returns whether due timers may be left. */
+  /** Returns whether due timers may remain. */
   #fireTimers(): boolean {
     for (let fired = 0; fired < TIMERS_PER_TURN; fired++) {
       const timer = this.#kernel.timers.popDue();
@@ -411,8 +376,7 @@ export class Shard {
   }
 }
 
-/** Timers handled in one turn; a burst takes several, with requests in between. */
+/** A burst of timers takes several turns, with requests in between. */
 const TIMERS_PER_TURN = 1_000;
-
-/** Timers checked in one turn: most of a burst may be in memory, or have no place for preloading. */
+/** Timers checked in one turn: many may be in memory already, or exceed the preload limits. */
 const AHEAD_PER_TURN = 256;

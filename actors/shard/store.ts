@@ -1,4 +1,4 @@
-/** The store of all rooms, one line a room: tables, mutations and statements (`src/db/store.ts`). */
+/** The store of all rooms: tables, mutations and statements (`src/db/store.ts`). */
 
 import { storeOf } from '../../src/db/store.js';
 import { ACTIVITY_STORE } from '../activity/tables.js';

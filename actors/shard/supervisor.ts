@@ -1,13 +1,13 @@
 /**
- * Starts the threads of the engine as resident tasks of one Piscina pool, joins their ports, and replaces a
- * thread that dies.
+ * Starts the threads of the engine as resident tasks of one Piscina pool, connects their ports, and
+ * replaces a thread that dies.
  *
- * A shard died: 1. its callers are answered 503; 2. the writer drops its waiting units and settles those in
- * flight; 3. a new thread gets new ports and resumes from rows; 4. the other shards drop their requests to
- * it.
+ * When a shard dies: 1. its callers are answered 503; 2. the writer drops its waiting units and settles
+ * those in flight; 3. a new thread gets new ports and resumes from rows; 4. the other shards drop their
+ * requests to it.
  *
- * The writer died: 1. every shard discards the actors with unsettled units; 2. a new writer terminates the
- * old one's sessions, so that they can commit nothing more; 3. the shards load from rows.
+ * When the writer dies: 1. every shard discards the actors with unsettled units; 2. a new writer terminates
+ * the old one's sessions, which then can commit nothing more; 3. the shards load from rows.
  */
 
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
@@ -37,7 +37,7 @@ import type { ShardControl, ShardTask } from './shard.thread.js';
 import { memoryMib, residentBytesMax, threadHeapMib } from './thread-memory.js';
 import type { WriterControl, WriterEvent, WriterTask } from './writer.thread.js';
 
-/** The settings that the threads use, by their names in the configuration. */
+/** By their names in the configuration. */
 export interface ThreadSettings
   extends Omit<ShardSettings, 'shard' | 'residentBytesMax'>,
     Pick<ShardTask, 'logLevel' | 'logFormat' | 'webhookSecret'> {
@@ -56,22 +56,20 @@ export interface SupervisorDeps {
   readonly client: ShardClient;
   readonly connectionString: string;
   readonly continuityKeys: ContinuityKeys;
-  /** The owner's name in the lease; sessions carry it so that a take-over finds them. */
+  /** The owner's name in the lease, by which a take-over finds its sessions. */
   readonly owner: string;
   readonly log: Logger;
-  /** Readers of the change feed may have seen everything below; absent: there are none. */
+  /** Readers of the change feed may have seen everything below; absent: there are no readers. */
   readonly stampsFrom?: () => number;
-  /** Why the database takes no writes; undefined: it does again. */
+  /** Why the database takes no writes; undefined: it takes them again. */
   readonly onDatabase: (trouble: DatabaseTrouble | undefined) => void;
-  /** Another engine owns the database: nothing can be committed any more. */
+  /** Another engine owns the database: nothing more can be committed. */
   readonly onFenced: () => void;
-  /** False while a thread is being replaced. */
   readonly onComplete: (isComplete: boolean) => void;
   /** A thread dies repeatedly: the process should be restarted. */
   readonly onHopeless: (reason: string) => void;
 }
 
-/** Known once the database is owned. */
 export interface Ownership {
   readonly epoch: number;
   readonly lanes: number;
@@ -79,32 +77,26 @@ export interface Ownership {
   readonly clockOffsetMs: number;
 }
 
-interface Running<Surface> {
-  readonly link: ControlLink<Surface>;
-  readonly incarnation: number;
-}
+type Running<Surface> = { readonly link: ControlLink<Surface>; readonly incarnation: number };
 
-/** Loading a large backlog of timers at the start takes a while; everything else is quick. */
+/** Loading a large backlog of timers at the start takes a while; other calls are quick. */
 const CONTROL_DEADLINE_MS = 120_000;
-
-/** They end when the database responds, or the thread ends. */
+/** Calls that end only when the database responds, or the thread ends. */
 const WAIT_FOR_DATABASE = ['start', 'discard'] as const;
-
-/** The process gives up when one thread dies more often than this within this time. */
+/** More deaths of threads within this time end the process. */
 const DEATHS_WITHIN_MS = 60_000;
 const DEATHS_MAX = 10;
-
 const WRITER_THREAD = threadEntry('actors/shard/writer.thread.js');
 const SHARD_THREAD = threadEntry('actors/shard/shard.thread.js');
 
 export class Supervisor {
-  /** The counters of the threads; they outlive them. */
+  /** The counters outlive the threads. */
   readonly metrics: MetricMemory;
   readonly offload = new OffloadPool();
   readonly #deps: SupervisorDeps;
   readonly #pool: Piscina;
   readonly #heapMib: number;
-  /** Outlives the threads: a replacement counts the calls of its predecessor. */
+  /** Outlives the threads: a replacement continues the count of its predecessor. */
   readonly #callRate: ShardTask['outbound']['rate'];
   readonly #shards: (Running<ShardControl> | undefined)[];
   #writer: Running<WriterControl> | undefined;
@@ -113,10 +105,9 @@ export class Supervisor {
   #isDatabaseAway = false;
   #deaths: number[] = [];
   #stopping = false;
-  /** All threads have served once. */
   #isServing = false;
   #restarting = 0;
-  /** One restart at a time: each rewires ports that the next one needs. */
+  /** Restarts run one at a time: each connects ports that the next one needs. */
   #restarts: Promise<void> = Promise.resolve();
 
   constructor(deps: SupervisorDeps) {
@@ -131,7 +122,7 @@ export class Supervisor {
     this.#callRate = perSecond === 0 ? undefined : { perSecond, memory: callRateMemory() };
     deps.log.info({ threads, heapMib, memoryMib: memory }, 'starting threads');
     this.#shards = Array.from({ length: shards }, () => undefined);
-    // Passed, not imported: every thread would load the file, and the writer needs a fifth of it.
+    // No `filename` here: every thread would load it, and the writer needs a fifth of it.
     this.#pool = new Piscina({
       minThreads: threads,
       maxThreads: threads,
@@ -139,12 +130,12 @@ export class Supervisor {
       idleTimeout: Number.POSITIVE_INFINITY,
       recordTiming: false,
       resourceLimits: { maxOldGenerationSizeMb: heapMib },
-      // The default parks an idle thread in Atomics.wait, where its ports and timers stop.
+      // The default parks an idle thread in Atomics.wait, where its ports and timers do not run.
       atomics: 'disabled',
     });
     // Failed tasks reject their promises; the pool also emits them as events.
     this.#pool.on('error', () => undefined);
-    // Threads take a while to load; meanwhile the engine connects to the database and acquires the lease.
+    // Threads load while the engine connects to the database and acquires the lease.
     this.#startWriter();
     for (let shard = 0; shard < this.#shards.length; shard++) this.#startShard(shard, 0);
   }
@@ -162,7 +153,6 @@ export class Supervisor {
     this.#isServing = true;
   }
 
-  /** Tenants that are suspended when the engine begins to serve. */
   beginSuspended(tenants: readonly string[]): void {
     for (const tenant of tenants) this.#suspended.add(tenant);
   }
@@ -174,8 +164,7 @@ export class Supervisor {
   }
 
   /**
-   * The tenant's rows belong to this cell from now on. Resolves when its work is resumed here.
-   * @param stampsFrom audit entries get no earlier time
+   * Resolves when the work of the tenant is resumed. @param stampsFrom audit entries get no earlier time
    */
   async admit(tenant: string, stampsFrom: UnixMs): Promise<void> {
     this.#suspended.delete(tenant);
@@ -183,7 +172,7 @@ export class Supervisor {
     await this.#callAll((shard) => shard.takeUp(tenant));
   }
 
-  /** Shards that die meanwhile are replaced by ones that know it from the start: these are awaited. */
+  /** Awaits restarts: a replaced shard gets the suspended tenants at its start. */
   async #callAll(call: (shard: Remote<ShardControl>) => Promise<unknown>): Promise<void> {
     for (let restarts: Promise<void> | undefined; restarts !== this.#restarts; ) {
       restarts = this.#restarts;
@@ -195,7 +184,7 @@ export class Supervisor {
   setClock(clockOffsetMs: number): void {
     if (this.#ownership === undefined) return;
     this.#ownership = { ...this.#ownership, clockOffsetMs };
-    // A shard that is too busy to answer in time receives it later.
+    // A busy shard receives the call later.
     for (const running of this.#shards) {
       reach(running, (shard) => shard.setClock(clockOffsetMs)).catch(() => undefined);
     }
@@ -205,7 +194,6 @@ export class Supervisor {
     return this.#ownership?.clockOffsetMs ?? 0;
   }
 
-  /** The threads by role, for inspection and tests. */
   async threads(): Promise<{ readonly writer: Worker; readonly shards: readonly Worker[] }> {
     const find = async (
       running: Running<Pick<ShardControl, 'threadId'>> | undefined,
@@ -218,7 +206,6 @@ export class Supervisor {
     return { writer: await find(this.#writer), shards: await Promise.all(this.#shards.map(find)) };
   }
 
-  /** Parked polls are answered and no new work begins. */
   async drain(): Promise<void> {
     this.#stopping = true;
     await Promise.allSettled(this.#shards.map((running) => running?.link.remote.drain()));
@@ -232,8 +219,8 @@ export class Supervisor {
   }
 
   /**
-   * Shards first, then the writer, which flushes their units. Before all of them serve no request has been
-   * answered, so the threads are only awaited until they are loaded: Node aborts the process when a thread
+   * Shards first, then the writer, which flushes their units. If they do not serve yet, no request was
+   * answered, and threads are only awaited until they are loaded: Node.js aborts the process when a thread
    * is ended while it links its modules.
    */
   async stop(): Promise<void> {
@@ -247,8 +234,6 @@ export class Supervisor {
     }
     await Promise.all([this.offload.stop(), this.#pool.destroy()]);
   }
-
-  // ---------------------------------------------------------------- starting threads
 
   #startWriter(): void {
     const { owner, log } = this.#deps;
@@ -346,7 +331,7 @@ export class Supervisor {
     };
   }
 
-  /** Shards are notified too: workers whose heartbeats they could not receive are not silent. */
+  /** Shards are notified too: a worker is not silent while they cannot receive its heartbeats. */
   #databaseIs(trouble: DatabaseTrouble | undefined): void {
     this.#isDatabaseAway = trouble !== undefined;
     if (this.#isServing) for (const running of this.#shards) this.#reportDatabase(running);
@@ -357,8 +342,6 @@ export class Supervisor {
     const isAway = this.#isDatabaseAway;
     reach(running, (shard) => shard.databaseAway(isAway)).catch(() => undefined);
   }
-
-  // ---------------------------------------------------------------- joining ports
 
   async #joinWriter({ epoch, lanes }: Ownership): Promise<void> {
     const writer = this.#writer as Running<WriterControl>;
@@ -376,7 +359,7 @@ export class Supervisor {
     await reach(running, (own) => own.attachWriter(channel.port2, stampsFrom));
   }
 
-  /** @param below only peers with a smaller number, so that each pair is joined once at the start */
+  /** @param below connects only peers with a smaller number, so that each pair is connected once at the start */
   async #joinPeers(shard: number, below: number): Promise<void> {
     for (let peer = 0; peer < this.#shards.length; peer++) {
       if (peer === shard || peer >= below) continue;
@@ -385,8 +368,6 @@ export class Supervisor {
       await reach(this.#shards[peer], (other) => other.attachPeer(shard, channel.port2));
     }
   }
-
-  // ---------------------------------------------------------------- replacing threads
 
   #restart(what: string, replace: () => Promise<void>): void {
     const now = Date.now();
@@ -435,7 +416,6 @@ export class Supervisor {
     this.#deps.log.info('the writer serves again');
   }
 
-  /** @param but the thread that is skipped */
   async #callShards(
     call: (shard: Remote<ShardControl>) => Promise<unknown>,
     but?: number,
@@ -445,10 +425,7 @@ export class Supervisor {
   }
 }
 
-/**
- * Calls a thread unless it is dead: threads may die while others are being replaced, and the replacement of
- * a dead one makes up for its missed calls.
- */
+/** Calls a thread unless it is dead: its replacement makes up for missed calls. */
 async function reach<Surface>(
   running: Running<Surface> | undefined,
   call: (remote: Remote<Surface>) => Promise<unknown>,
@@ -461,7 +438,7 @@ async function reach<Surface>(
   }
 }
 
-/** At most 63 bytes, which is what `pg_stat_activity` shows. */
+/** At most 63 bytes, the limit of `pg_stat_activity`. */
 export function writerName(owner: string): string {
   return `${owner} writer`;
 }

@@ -1,15 +1,14 @@
 /**
- * What a shard does when a tenant leaves its cell, or arrives in it (docs/operate/moving-tenants.md). From
- * `suspend` on `CommitLog` and `ActorHost` commit no unit of the tenant and load none of its rows. This module
- * clears its state from memory, and restores it on return.
+ * Suspends a tenant that leaves the cell of this shard, and admits one that arrives
+ * (docs/operate/moving-tenants.md). After `suspend`, `CommitLog` and `ActorHost` commit no unit of the
+ * tenant and load none of its rows; this module clears its state from memory, and restores it on return.
  */
 
 import type { UnixMs } from '../../src/base/time.js';
 import type { Room } from '../runtime/room.js';
 import type { ShardKernel } from './kernel.js';
 
-/** Retry of failed reads. */
-const AGAIN_MS = 500;
+const RETRY_MS = 500;
 
 export class TenantSuspension {
   readonly #kernel: ShardKernel;
@@ -20,7 +19,6 @@ export class TenantSuspension {
     this.#rooms = rooms;
   }
 
-  /** Before the shard has loaded anything. */
   begin(tenants: readonly string[]): void {
     for (const tenant of tenants) this.#kernel.commits.suspended.add(tenant);
   }
@@ -38,17 +36,14 @@ export class TenantSuspension {
     });
   }
 
-  /**
-   * The tenant's rows belong to this cell from now on. Resolves when this shard may change them.
-   * @param stampsFrom audit entries get no earlier time
-   */
+  /** Resolves when this shard may change its rows. @param stampsFrom audit entries get no earlier time */
   async admit(tenant: string, stampsFrom: UnixMs): Promise<void> {
     const { commits, schedule } = this.#kernel;
-    // First: no instance may be created by unknown routes, nor end without its subscribers.
+    // First: no instance may be created with unknown routes, nor end without its subscribers.
     await Promise.all(this.#rooms.map((room) => room.tenantComes?.(tenant, stampsFrom)));
     await new Promise<void>((resolve) => {
       schedule(() => {
-        // Actors that were loaded from its rows meanwhile may be stale too.
+        // Actors loaded from its rows meanwhile may be stale too.
         this.#forget(tenant);
         commits.suspended.delete(tenant);
         resolve();
@@ -60,10 +55,7 @@ export class TenantSuspension {
     for (const room of this.#rooms) room.tenantSuspended?.(tenant);
   }
 
-  /**
-   * Resumes the work of the tenant as a start does for all, once every shard has admitted it: other shards
-   * refuse messages for it. Resolves when all of it is in progress here.
-   */
+  /** Called once every shard has admitted the tenant. Resolves when all of its work is in progress. */
   async takeUp(tenant: string): Promise<void> {
     const { loader, clock, log, timers, schedule, runSoon, reachability } = this.#kernel;
     for (;;) {
@@ -74,11 +66,9 @@ export class TenantSuspension {
         });
         break;
       } catch (error) {
-        log.warn(
-          { tenantId: tenant, err: error },
-          'what a tenant has due could not be read; trying again',
-        );
-        await new Promise<void>((resolve) => clock.setTimeout(resolve, AGAIN_MS));
+        const facts = { tenantId: tenant, err: error };
+        log.warn(facts, 'what a tenant has due could not be read; trying again');
+        await new Promise<void>((resolve) => clock.setTimeout(resolve, RETRY_MS));
       }
     }
     schedule(() => {

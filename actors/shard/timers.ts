@@ -1,7 +1,7 @@
 /**
- * The timers of one shard. Later timers stay in their table; those within a horizon are in a heap, and the
- * shard sleeps until the first of them or until its instance has to be preloaded. Scans for overdue rows
- * are the safety net for missed events.
+ * The timers of one shard. Those within a horizon are in a heap, later ones only in their table; the shard
+ * sleeps until the first is due or its instance has to be preloaded. Scans for overdue rows find the timers
+ * that were missed.
  */
 
 import type { TimerHandle } from '../../src/base/clock.js';
@@ -20,38 +20,36 @@ import {
 } from '../runtime/timer.js';
 import type { ShardKernel } from './kernel.js';
 
-/** Limit of one tenant, so that others always find places. */
+/** Share of one tenant in the preloaded instances, so that others always find room. */
 const TENANT_SHARE = 0.75;
 
 /**
- * The timers in memory, by due time. An instance that is only in the database is loaded shortly before its
- * time, so that a burst of timers waits only for its commits. The number of preloaded instances is bounded,
- * in total and per tenant; the others are loaded when they are due. Pure.
+ * The timers in memory, by due time. An instance that is only in the database is preloaded shortly before
+ * its time, so that a burst of timers waits only for its commits. The number of preloaded instances is
+ * bounded, in total and per tenant; other instances are loaded when they are due. Pure.
  */
 export class DueTimers {
-  /** Instances that are still to be preloaded. */
+  /** Their instances may need preloading. */
   readonly #far = new TimerHeap<WakeTimer>();
   readonly #near = new TimerHeap<Timer>();
-  /** Preloaded instances; each is in the heap once. */
   readonly #ahead = new Set<Timer>();
   readonly #aheadByTenant = new Tally();
 
-  /** Nothing is preloaded for it. */
   push(at: UnixMs, timer: Timer): void {
     this.#near.push(at, timer);
   }
 
-  /** Its instance may be in the database only. */
+  /** Adds a timer whose instance may be in the database only. */
   pushFar(at: UnixMs, timer: WakeTimer): void {
     this.#far.push(at, timer);
   }
 
-  /** When there is something to do next, after now. */
+  /** The next time after now when a timer or a preload is due. */
   nextAt(now: UnixMs): UnixMs | undefined {
     const near = this.#near.nextAt ?? Number.POSITIVE_INFINITY;
     const far = this.#far.nextAt ?? Number.POSITIVE_INFINITY;
     const loading = far - LIMITS.timerLeadMs;
-    // An instance that was not preloaded in time is retried whenever a place is free.
+    // A missed preload is retried whenever there is room.
     const at = Math.min(near, loading > now ? loading : far);
     return at === Number.POSITIVE_INFINITY ? undefined : at;
   }
@@ -67,7 +65,6 @@ export class DueTimers {
     return timer;
   }
 
-  /** See `DueTimers`. */
   nextAhead(now: UnixMs, max: number): string | undefined {
     const at = this.#far.nextAt;
     if (at === undefined || at <= now || this.#ahead.size >= max) return undefined;
@@ -86,20 +83,20 @@ export interface ShardTimersDeps extends Pick<ShardKernel, 'clock' | 'log' | 'wa
   /** Maximum time between two scans for overdue timers. */
   readonly tickIntervalMs: number;
   readonly onOverdue: (timer: DueTimer) => void;
-  /** So many instances wait for their turn that a scan would mostly find them. */
+  /** Whether so many instances wait that a scan would mostly find them. */
   readonly isBehind: () => boolean;
-  /** A timer ran that much later than it was due. */
+  /** A timer ran later than it was due. */
   readonly onStoodStill: (ms: number) => void;
 }
 
-/** A timer that its event has not served by then was missed. */
+/** A timer that is overdue by this much was missed. */
 const OVERDUE_MS = 1_000;
 
 /**
- * A scan begins a little below the end of the last one. Served timers are gone from the table, but not from
- * the index while any session holds an old snapshot: each scan would step over hours of them. Timers may be
- * committed with a time in the past, so longer scans come less often, and one from the very start rarely;
- * after a loss of hints that one comes next.
+ * A scan begins a little before the end of the last one: handled timers stay in the index while any session
+ * holds an old snapshot, and a scan from the start would step over hours of them. Timers may be committed
+ * with a time in the past, so longer scans run less often, and a full one rarely; after a loss of hints the
+ * full one is next.
  */
 const SCANS = [
   { backMs: Number.POSITIVE_INFINITY, everyMs: 600_000 },
@@ -110,14 +107,11 @@ const SCANS = [
 export class ShardTimers implements Room, TimerQueue {
   readonly #deps: ShardTimersDeps;
   readonly #due = new DueTimers();
-  /** Timers of instances up to here are in the heap. */
   #horizon: UnixMs = Number.NEGATIVE_INFINITY;
-  /** Overdue timers up to here have been found. */
   #scannedTo: UnixMs = Number.NEGATIVE_INFINITY;
-  /** When each of the scans was last made. */
   #scannedAt = SCANS.map(() => Number.NEGATIVE_INFINITY);
   #wakeHandle: TimerHandle | undefined;
-  /** When that fires, by the monotonic clock. */
+  /** When it fires, by the monotonic clock. */
   #wakesAt = Number.POSITIVE_INFINITY;
   #scanHandle: TimerHandle | undefined;
   #stopped = false;
@@ -126,7 +120,6 @@ export class ShardTimers implements Room, TimerQueue {
     this.#deps = deps;
   }
 
-  /** Reads the timers within the horizon, then scans from time to time. */
   async prepare(): Promise<void> {
     await this.#readAhead();
     this.#scanLater();
@@ -142,16 +135,16 @@ export class ShardTimers implements Room, TimerQueue {
     this.#due.push(at, timer);
   }
 
-  /** The timer of an instance was committed; one beyond the horizon is read when its time comes. */
+  /** A timer of an instance was committed; beyond the horizon it is read later. */
   committed(at: UnixMs, { instance, rank, tenant }: DueTimer): void {
     if (at > this.#horizon) return;
     const timer = { kind: 'wake', instance, rank, tenant } as const;
-    // The instance has just committed, so it is in memory, and is not evicted so shortly before its time.
+    // The instance is in memory, and is not evicted so shortly before its time.
     if (at <= this.#deps.clock.now() + LIMITS.timerLeadMs) this.#due.push(at, timer);
     else this.#due.pushFar(at, timer);
   }
 
-  /** Hints may have been lost, of timers with any time. */
+  /** Hints of timers with any time may have been lost. */
   peerBack(): void {
     this.#scannedAt = SCANS.map(() => Number.NEGATIVE_INFINITY);
   }
@@ -160,7 +153,7 @@ export class ShardTimers implements Room, TimerQueue {
     this.peerBack();
   }
 
-  /** There are timers without hints: those ahead are read again too. */
+  /** There are timers without hints: reads those within the horizon again too. */
   async readAnew(): Promise<void> {
     this.#horizon = Number.NEGATIVE_INFINITY;
     this.peerBack();
@@ -171,18 +164,12 @@ export class ShardTimers implements Room, TimerQueue {
     return this.#due.popDue(this.#deps.clock.now());
   }
 
-  /**
-   * The next instance to preload; '' when none is needed for its timer, undefined when there is none.
-   * @param max limit of all tenants
-   */
+  /** The next instance to preload, '' if its timer needs none. @param max over all tenants */
   nextAhead(max: number): string | undefined {
     return this.#due.nextAhead(this.#deps.clock.now(), max);
   }
 
-  /**
-   * Called at the end of a turn: sleeps until the first timer is due. A timeout that is early enough is
-   * kept: most turns change nothing, and a turn without due timers costs little.
-   */
+  /** Sleeps until the first timer is due. Keeps an earlier timeout: most turns change nothing. */
   sleep(): void {
     const { clock, wakeShard } = this.#deps;
     const at = this.#due.nextAt(clock.now());
@@ -198,10 +185,7 @@ export class ShardTimers implements Room, TimerQueue {
     }, waitMs);
   }
 
-  /**
-   * Raises the horizon, then reads the timers below it. In this order a timer that is set meanwhile is
-   * pushed by its own acknowledgement, and one that is read twice is ignored the second time.
-   */
+  /** Raises the horizon first, so that a timer set meanwhile is pushed; one read twice is ignored. */
   async #readAhead(): Promise<void> {
     const { clock, loader, wakeShard } = this.#deps;
     const from = this.#horizon;
@@ -219,7 +203,7 @@ export class ShardTimers implements Room, TimerQueue {
     this.#scanHandle = clock.setTimeout(() => {
       onStoodStill(clock.monotonic() - dueAt);
       this.#scan()
-        // Unread timers are below the horizon: a later scan finds them when they are overdue.
+        // Unread timers are below the horizon: a later scan finds them once they are overdue.
         .catch((error: unknown) => log.debug({ err: error }, 'timers could not be read'))
         .finally(() => this.#scanLater());
     }, tickIntervalMs);
@@ -231,12 +215,12 @@ export class ShardTimers implements Room, TimerQueue {
     if (this.#horizon - now < LIMITS.timerHorizonMs / 2) await this.#readAhead();
     const times = this.#scannedAt;
     const kind = SCANS.findIndex(({ everyMs }, at) => now - times[at]! >= everyMs);
-    // The longer scans are made all the same: some tenant may always have a backlog.
+    // Longer scans run even then: some tenant may always have a backlog.
     if (SCANS[kind]!.everyMs === 0 && isBehind()) return;
     const to = now - OVERDUE_MS;
     const overdue = await loader.overdueTimers(this.#scannedTo - SCANS[kind]!.backMs, to);
     for (const timer of overdue) onOverdue(timer);
-    // The next scan continues with what this one had no room for.
+    // The next scan continues after the row limit.
     if (overdue.length === OVERDUE_ROWS_MAX) return;
     this.#scannedTo = to;
     for (let at = kind; at < SCANS.length; at++) times[at] = now;

@@ -1,6 +1,6 @@
 /**
  * The entry of the writer's thread, a resident Piscina task: it returns when the writer stops. Builds the
- * real dependencies and joins the ports of the shards to the writer. A defect in the writer ends the
+ * real dependencies and connects the ports of the shards to the writer. A defect in the writer ends the
  * thread; its successor reads from the database what was committed.
  */
 
@@ -25,33 +25,30 @@ export interface WriterTask extends ThreadTask {
 
 export interface WriterControl extends Pick<Writer, 'discard' | 'drain'> {
   threadId(): number;
-  /** Connects, as the owner of that epoch; units that arrive earlier wait. Rejects when fenced. */
+  /** Connects as the owner of the epoch; earlier units wait. Rejects when fenced. */
   start(epoch: number, lanes: number): Promise<void>;
-  /** The port of a shard's units and their outcomes. */
   attachShard(shard: number, incarnation: number, port: MessagePort): void;
   stats(): ReturnType<Writer['stats']>;
-  /** Writes the posted units, if the database allows it in time, and ends. */
+  /** Writes the posted units, if the database does so in time, and ends. */
   stop(): Promise<void>;
 }
 
-/** Events of the writer for the supervisor, on the port `events`. */
+/** Posted to the supervisor on the port `events`. */
 export type WriterEvent =
   | { readonly kind: 'fenced' }
   | { readonly kind: 'database'; readonly trouble: DatabaseTrouble | undefined };
 
 /** A database that does not respond to a connection for this long counts as unavailable. */
 const CONNECT_MS_MAX = 3_000;
-
-/** An engine that is stopped between two parts of a flush must not hold its locks for long. */
+/** A paused engine must not hold its locks for long between two parts of a flush. */
 const IDLE_IN_TRANSACTION_MS = 10_000;
-
 /** How long `stop` waits for posted units. */
 const DRAIN_MS_MAX = 1_500;
 
 export default function runWriter(task: WriterTask): Promise<void> {
   const { control, events, applicationName } = task;
   const ports = new Map<number, { readonly port: MessagePort; readonly incarnation: number }>();
-  const tell = (event: WriterEvent) => events.postMessage(event);
+  const post = (event: WriterEvent) => events.postMessage(event);
   let writer: Writer | undefined;
   const started = (): Writer => {
     if (writer === undefined) throw new Error('the writer was not started');
@@ -64,7 +61,7 @@ export default function runWriter(task: WriterTask): Promise<void> {
         createClient({
           connectionString: task.connectionString,
           applicationName,
-          // The links detect silence: they distinguish a slow database from an absent one.
+          // The links detect silence: they distinguish a slow database from an unreachable one.
           statementTimeoutMs: 0,
           idleInTransactionTimeoutMs: IDLE_IN_TRANSACTION_MS,
           connectTimeoutMs: CONNECT_MS_MAX,
@@ -81,8 +78,8 @@ export default function runWriter(task: WriterTask): Promise<void> {
         const joined = ports.get(shard);
         if (joined?.incarnation === incarnation) joined.port.postMessage(acks.map(packedAck));
       },
-      onFenced: () => tell({ kind: 'fenced' }),
-      onDatabase: (trouble) => tell({ kind: 'database', trouble }),
+      onFenced: () => post({ kind: 'fenced' }),
+      onDatabase: (trouble) => post({ kind: 'database', trouble }),
     });
   const flushAndStop = async (running: Writer) => {
     // Units that a shard posted before it stopped may still be in its port.
@@ -90,12 +87,12 @@ export default function runWriter(task: WriterTask): Promise<void> {
       for (const units of receiveAll<PackedUnit[]>(port))
         submit(running, shard, incarnation, units);
     }
-    // A fenced writer has nothing to wait for.
+    // A fenced writer rejects, and has nothing to wait for.
     const drained = running.drain().catch(() => undefined);
     await within(realClock.monotonic() + DRAIN_MS_MAX, drained);
     await running.stop();
   };
-  /** A port buffers messages until a listener is attached. */
+  /** Until a listener is attached, a port buffers messages. */
   const listen = (shard: number, incarnation: number, port: MessagePort) =>
     port.on('message', (units: PackedUnit[]) => submit(started(), shard, incarnation, units));
 

@@ -1,7 +1,7 @@
 /**
  * The default number of lanes of the writer. Two concurrent transactions cost more processor time than two
- * sequential ones, which only pays where cores idle while the disk makes a commit durable: so the number of
- * cores decides first, and then the time of a commit.
+ * sequential ones; that pays only where cores idle while the disk makes a commit durable. So the number of
+ * cores decides first, then the time of a commit.
  */
 
 import { availableParallelism } from 'node:os';
@@ -10,24 +10,20 @@ import { allowCustomPlans } from '../../src/db/distributed.js';
 import { type DbLog, withClient } from '../../src/db/pool.js';
 import { WRITER_SETTINGS } from '../../src/db/statements.js';
 
-/** The maximum; `lanes` needs a row for each. More would only share the same disk. */
+/** `lanes` needs a row for each; more would only share the same disk. */
 export const LANES_MAX = 4;
-
-/** One more for batches, whose flushes take longer than others should wait. */
+/** An additional lane for batches, whose flushes take longer than others should wait. */
 export const BATCH_LANES = 1;
-
-/** With so few cores a second lane took 19 to 29 % more processor time per task of 16 workers. */
+/** With two cores, a second lane took 19 to 29 % more processor time per task of 16 workers. */
 const CORES_OF_ONE_LANE = 2;
-
-/** A commit that takes this long leaves room for another transaction while it waits for the disk. */
+/** A commit of this length leaves time for another transaction while it waits for the disk. */
 const SLOW_COMMIT_MS = 1;
 const VERY_SLOW_COMMIT_MS = 4;
-
-/** The first commits on a new connection, during the work of a start, are not representative. */
+/** The first commits on a new connection, during a start, are not representative. */
 const COMMITS_BEFORE = 10;
 const COMMITS_MEASURED = 12;
 
-/** A lock is written into its row, which Postgres makes durable like any other change. */
+/** A lock is written into its row, which Postgres makes durable like a change. */
 const MEASURE = {
   name: 'measure_commit',
   text: 'select from lanes where lane = 0 for no key update',
@@ -35,8 +31,8 @@ const MEASURE = {
 
 /**
  * 1 where sync is fast, 2 to 4 where a durable commit takes a millisecond or more. Other load on the disk
- * lengthens some of the commits, so the faster ones count.
- * @param measure milliseconds of one durable commit
+ * lengthens some commits, so the faster ones count.
+ * @param measure returns the milliseconds of one durable commit
  */
 export async function chooseLanes(measure: () => Promise<number>): Promise<number> {
   for (let i = 0; i < COMMITS_BEFORE; i++) await measure();
@@ -47,7 +43,7 @@ export async function chooseLanes(measure: () => Promise<number>): Promise<numbe
   return commitMs < VERY_SLOW_COMMIT_MS ? 2 : LANES_MAX;
 }
 
-/** One on a small machine, else `chooseLanes`. @throws Error when the database is unavailable */
+/** @throws Error when the database is unavailable */
 export async function measuredLanes(
   connectionString: string,
   log: DbLog,

@@ -1,6 +1,6 @@
 /**
- * One lane of the writer: one transaction in flight; units that arrive meanwhile are the next batch. Keeps
- * the order of its units and halves a batch that the database refuses. Never loses a unit: each is
+ * One lane of the writer: one transaction is in flight; units that arrive meanwhile form the next batch.
+ * Keeps the order of its units, and halves a batch that the database refuses. Never loses a unit: each is
  * committed, refused for its data, dropped by its host, or still queued when the lane is closed.
  */
 
@@ -30,8 +30,7 @@ const COMMITTED: FlushResult = { kind: 'committed' };
 const NO_COMMANDS: readonly Command[] = [];
 const BEGIN_COMMAND: Command = { statement: BEGIN, values: [] };
 const COMMIT_COMMAND: Command = { statement: COMMIT, values: [] };
-
-/** Serialization failures and deadlocks. */
+/** The SQLSTATE class of serialization failures and deadlocks. */
 const CLASS_AGAIN = '40';
 
 export class Lane {
@@ -39,10 +38,10 @@ export class Lane {
   readonly #writer: Writer;
   readonly #link: LaneLink;
   readonly #queue = new Fifo<WriterUnit>();
-  /** Halves of refused batches, the next one last; they go before the queue. */
+  /** Halves of refused batches, the next one last; they precede the queue. */
   readonly #halves: (readonly WriterUnit[])[] = [];
   #inFlight: readonly WriterUnit[] = [];
-  /** Of the flush in flight, if it has gates and their results have arrived. */
+  /** Set when the results of the gates of the flush in flight have arrived. */
   #inserted: InsertedIds | undefined;
   #settlers: (() => void)[] = [];
   #working: Promise<void> | undefined;
@@ -59,7 +58,7 @@ export class Lane {
     return { ...this.#stats, reconnects: this.#link.reconnects };
   }
 
-  /** Connects, however long it takes. Resolves also when the lane is closed meanwhile. */
+  /** Connects, however long it takes. Resolves also if the lane is closed meanwhile. */
   async start(): Promise<void> {
     await Promise.resolve(this.#link.session()).catch(ignoreClosed);
     this.kick();
@@ -69,32 +68,30 @@ export class Lane {
     this.#queue.push(unit);
   }
 
-  /** Starts to process the queue, unless it is running or the lane was not started. */
+  /** Processes the queue, unless that is in progress or the lane was not started. */
   kick(): void {
     if (this.#working !== undefined || this.#link.committed === undefined || this.#isClosed) return;
     this.#working = this.#work()
       .catch(ignoreClosed)
       .finally(() => {
         this.#working = undefined;
-        // A unit may have arrived between the last check of the queue and now.
+        // A unit may have arrived since the last check of the queue.
         if (this.#queue.size > 0) this.kick();
       });
   }
 
-  /** Resolves when no matching unit is in flight: its outcome is known then. */
   async settled(matches: (unit: WriterUnit) => boolean): Promise<void> {
     while (this.#inFlight.some(matches)) {
       await new Promise<void>((resolve) => this.#settlers.push(resolve));
     }
   }
 
-  /** Removes dropped units from the queue. */
   prune(): void {
-    for (let left = this.#queue.size; left > 0; left -= 1) {
+    for (let unchecked = this.#queue.size; unchecked > 0; unchecked -= 1) {
       const unit = this.#queue.shift()!;
       if (!this.#writer.drops(unit)) this.#queue.push(unit);
     }
-    this.#writer.swept();
+    this.#writer.settle();
   }
 
   /** Starts no more flushes. Resolves when the one in flight is answered. */
@@ -122,12 +119,12 @@ export class Lane {
     }
   }
 
-  /** The units of the next batch: the rest of a refused one first, then the queue. */
+  /** The next batch: half of a refused one first, then from the queue. */
   #take(): readonly WriterUnit[] {
     if (this.#isClosed) return [];
     for (let half = this.#halves.pop(); half !== undefined; half = this.#halves.pop()) {
       const rest = half.filter((unit) => !this.#writer.drops(unit));
-      if (rest.length < half.length) this.#writer.swept();
+      if (rest.length < half.length) this.#writer.settle();
       if (rest.length > 0) return rest;
     }
     const batch = new Batch<WriterUnit>(this.#writer.options.limits);
@@ -137,11 +134,11 @@ export class Lane {
       else if (!batch.tryAdd(unit)) break;
       this.#queue.shift();
     }
-    if (hasDropped) this.#writer.swept();
+    if (hasDropped) this.#writer.settle();
     return batch.units;
   }
 
-  /** Returns when every unit is committed, refused, or in a half that goes next. */
+  /** Resolves when every unit is committed, refused, or in a half. */
   async #flush(units: readonly WriterUnit[]): Promise<void> {
     const { clock } = this.#writer.options;
     const link = this.#link;
@@ -153,7 +150,7 @@ export class Lane {
       // Avoids a microtask when there is a session.
       const session = current instanceof Promise ? await current : current;
       // The lane's row may show that the flush whose answer was lost was committed. The results of its
-      // gates were not lost: they had to arrive before `commit` was sent.
+      // gates were not lost: they had arrived before `commit` was sent.
       const result: FlushResult =
         link.committed === number ? COMMITTED : await this.#attempt(session, number, units);
       switch (result.kind) {
@@ -188,7 +185,7 @@ export class Lane {
     if (gates.length > 0) return this.#attemptGated(session, number, units, gates);
     this.#stage(number, units, undefined);
     const body = bodyCommands(this.#writer.options.store.kinds, units);
-    // One exchange is one transaction: its Sync commits, and a failure rolls all of it back.
+    // One exchange is one transaction: its Sync commits, a failure rolls all of it back.
     const answer = await this.#link.send(session, [
       this.#fence(number),
       ...body,
@@ -198,8 +195,8 @@ export class Lane {
   }
 
   /**
-   * The mutations depend on the results of the gates, so the transaction spans two exchanges. It has to be
-   * an explicit one: only then does Postgres end it when this engine was stopped between them.
+   * Two exchanges, since the mutations depend on the results of the gates. The transaction must be
+   * explicit: only then does Postgres end it if this engine is paused in between.
    */
   async #attemptGated(
     session: WriterSession,
@@ -210,7 +207,7 @@ export class Lane {
     const link = this.#link;
     const gated = await link.send(session, [BEGIN_COMMAND, this.#fence(number), ...gates]);
     if (gated.kind !== 'done') return leave(session, judge(gated, 2));
-    // The first row is the fence's.
+    // The first row is that of the fence.
     const inserted = new Set(gated.rows.slice(1).map(([id]) => id!));
     this.#inserted = inserted;
     this.#stage(number, units, inserted);
@@ -227,14 +224,13 @@ export class Lane {
     return { statement: FENCE, values };
   }
 
-  /** Periodically a flush deletes the numbers of old flushes. */
   #forgetting(number: number): readonly Command[] {
     if (number % FLUSHES_KEPT > 0) return NO_COMMANDS;
     const [from, to] = [number - 2 * FLUSHES_KEPT, number - FLUSHES_KEPT];
     return [{ statement: FORGET_FLUSHES, values: [`${this.#index}`, `${from}`, `${to}`] }];
   }
 
-  /** Before the commit is sent: whoever sees the commit finds the counts. */
+  /** Called before the commit is sent, so that whoever sees the commit finds the counts. */
   #stage(number: number, units: readonly WriterUnit[], inserted: InsertedIds | undefined): void {
     const counts: UnitCounts[] = [];
     for (const unit of units) {
@@ -264,7 +260,7 @@ export class Lane {
   }
 }
 
-/** @param opening how many commands of the exchange precede those of the units */
+/** @param opening the number of commands before those of the units */
 function judge(answer: Exclude<Answer, { kind: 'done' }>, opening: number): FlushResult {
   const { message } = answer;
   if (answer.kind === 'lost') {
@@ -274,7 +270,7 @@ function judge(answer: Exclude<Answer, { kind: 'done' }>, opening: number): Flus
   const isOfUnits = at >= opening;
   if (isOfUnits && sqlState.startsWith(CLASS_AGAIN)) return { kind: 'again' };
   if (isOfUnits && isFaultOfData(sqlState, message)) return { kind: 'refused', sqlState, message };
-  // A new connection reads again who owns the lane, and may find what this one lacks.
+  // A new connection reads the owner of the lane again, and may have the missing right.
   return { kind: 'unknown', trouble: databaseTrouble(sqlState, message) };
 }
 

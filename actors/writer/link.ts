@@ -1,7 +1,7 @@
 /**
- * The connection of one lane of the writer, kept alive for ever: reconnects with a bounded back-off, and
- * knows after each loss which flush was the last to be committed. Also checks on a flush without an answer,
- * since a half-open connection never breaks by itself.
+ * The connection of one lane of the writer: reconnects for ever, with a bounded back-off, and determines
+ * after each loss which flush was the last to be committed. Also checks on a flush without an answer, since
+ * a half-open connection never breaks by itself.
  */
 
 import type pg from 'pg';
@@ -19,36 +19,29 @@ import {
 } from '../../src/db/writer-session.js';
 import type { Writer } from './writer.js';
 
-/** Thrown to leave the loops of a closed link; never seen outside of the writer. */
+/** Thrown to leave the loops of a closed link; never leaves the writer. */
 class LinkClosed extends Error {}
 
 /** A flush without an answer for this long is checked over a second connection. */
 const SILENCE_MS = 1_500;
-
-/** Limit of the first check; it doubles each time, for slow networks. */
+/** Timeout of the first check; it doubles each time, for slow networks. */
 const PROBE_MS = 1_000;
 const PROBE_MS_MAX = 8_000;
-
 const SILENT = databaseTrouble(undefined, 'the database does not answer');
 const UNCONFIRMED: DatabaseTrouble = { kind: 'replica', message: 'a commit waits for a replica' };
 
-/** What each state of a silent backend means for the lane. */
 const TROUBLE_OF: Readonly<
   Record<Exclude<BackendState, 'gone'> | 'unreachable', DatabaseTrouble | undefined>
-> = {
-  working: undefined,
-  'waits for a replica': UNCONFIRMED,
-  unreachable: SILENT,
-};
+> = { working: undefined, 'waits for a replica': UNCONFIRMED, unreachable: SILENT };
 
-/** The first reconnection is immediate, the next after this; then it doubles. */
+/** The first reconnection is immediate; before the second this pause, which then doubles. */
 const BACKOFF_MS = 50;
 const BACKOFF_MS_MAX = 2_000;
 
 export class LaneLink {
-  /** The number of the last committed flush; undefined until first connected. */
+  /** The last committed flush; undefined until first connected. */
   committed: number | undefined;
-  /** The number of the flush that was sent and not rolled back, else that of `committed`. */
+  /** The flush that was sent and not rolled back; otherwise `committed`. */
   sent: number | undefined;
   reconnects = 0;
   readonly #lane: number;
@@ -56,7 +49,7 @@ export class LaneLink {
   #session: WriterSession | undefined;
   #connecting: Promise<WriterSession> | undefined;
   #client: pg.Client | undefined;
-  /** The backend that must be gone before the lane's row is reliable. */
+  /** The backend that must have ended before the lane's row is reliable. */
   #predecessor: BackendId | undefined;
   #failures = 0;
   #isClosed = false;
@@ -72,24 +65,22 @@ export class LaneLink {
     return this.#session ?? this.#connected();
   }
 
-  /** That flush is the last one committed. */
   adopt(flush: number): void {
     this.committed = flush;
     this.#writer.options.ledger.settle(this.#lane, flush);
   }
 
-  /** A flush was rolled back as a whole. */
   rolledBack(): void {
     this.sent = this.committed;
   }
 
-  /** A flush was answered: the database works. */
+  /** A flush was answered: the database is available. */
   proven(): void {
     this.#failures = 0;
     this.#writer.troubled(this.#lane, undefined);
   }
 
-  /** The session is unusable; the outcome of its last exchange is unknown. */
+  /** The session is unusable: the outcome of its last exchange is unknown. */
   drop(session: WriterSession, trouble: DatabaseTrouble): void {
     session.destroy();
     if (this.#session !== session) return;
@@ -123,7 +114,6 @@ export class LaneLink {
     this.#failures += 1;
   }
 
-  /** Sends an exchange and checks on it while there is no answer. */
   async send(session: WriterSession, commands: readonly Command[]): Promise<Answer> {
     const stopWatching = this.#watch(session);
     const answer = await session.exchange(commands);
@@ -131,7 +121,6 @@ export class LaneLink {
     return answer;
   }
 
-  /** Sends nothing any more. */
   refuse(): void {
     this.#isClosed = true;
     for (const wake of this.#sleepers) wake();
@@ -159,7 +148,7 @@ export class LaneLink {
         const isFirst = this.committed === undefined;
         const session = await this.#open();
         if (!isFirst) this.reconnects += 1;
-        // With a flush in flight, a connection proves little: the answer does.
+        // If a flush is in flight, only its answer proves that the database is available.
         if (this.sent === this.committed) this.proven();
         return session;
       } catch (error) {
@@ -189,7 +178,7 @@ export class LaneLink {
       if (predecessor !== undefined) {
         while (!(await this.#writer.within(client, session.terminate(predecessor))));
       }
-      // From here on this backend may have sent something.
+      // This backend may send something from here on.
       this.#predecessor = session.backend;
       const row = await this.#writer.within(client, session.settledLane(this.#lane));
       if (this.#isClosed) throw new LinkClosed();
@@ -207,7 +196,7 @@ export class LaneLink {
 
   #adoptRow(row: { readonly epoch: number; readonly batch: number } | undefined): void {
     const { epoch, ledger, log } = this.#writer.options;
-    // The previous writer may have known of more.
+    // The ledger may have later commits from the previous writer.
     const isOurs =
       row?.epoch === epoch &&
       !ledger.isBehind(this.#lane, row.batch) &&
@@ -227,18 +216,17 @@ export class LaneLink {
     this.sent ??= row.batch;
   }
 
-  /** An idle connection broke: reconnects immediately, so that readiness is correct. */
+  /** An idle connection broke: reconnects now, so that readiness is correct. */
   #lost(session: WriterSession | undefined, error: Error): void {
     if (session === undefined || this.#session !== session || this.#isClosed) return;
     this.drop(session, troubleOf(error));
-    // A caller that needs the session gets the same promise.
+    // Callers that need the session get the same promise.
     this.#connected().catch(ignoreClosed);
   }
 
   /**
-   * Cutting off a slow database would be wrong as well: a long statement would be sent again for ever. So
-   * the state of a silent backend is read from outside, and its connection is closed only when the backend
-   * is not working.
+   * A slow database must not be cut off, or a long statement would be sent again for ever. So the state of
+   * a silent backend is read over another connection, and its own is closed only if it is not working.
    * @returns stops watching
    */
   #watch(session: WriterSession): () => void {
@@ -253,7 +241,7 @@ export class LaneLink {
         return;
       }
       this.#writer.troubled(this.#lane, TROUBLE_OF[verdict]);
-      // The replicas may follow another primary by now: the next check finds it, without such a backend.
+      // The replicas may follow another primary by now: the next check finds it.
       if (verdict === 'waits for a replica') session.doubt();
       const isReached = verdict !== 'unreachable';
       timer = clock.setTimeout(() => void look(isReached ? 0 : tries + 1), SILENCE_MS);
@@ -271,13 +259,13 @@ export class LaneLink {
     try {
       return await cutAfter(clock, ms, client, backendState(client, session.backend));
     } catch {
-      // Whatever the reason, the state of the backend is unknown.
+      // The state of the backend is unknown.
       return 'unreachable';
     }
   }
 }
 
-/** @throws Error after `ms`, having closed the client's connection, or whatever the work throws */
+/** @throws Error after `ms`, when it closes the connection of the client */
 export function cutAfter<T>(
   clock: Clock,
   ms: number,

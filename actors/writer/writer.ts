@@ -1,7 +1,7 @@
 /**
- * The writer: every durable change goes through it. Units of the shards are spread over the lanes by actor
- * and return as outcomes. It decides which units must not be written any more: those behind a refused one
- * of the same actor, and those of a dead shard. Knows nothing of threads.
+ * The writer makes every durable change. Units of the shards are spread over the lanes by actor and return
+ * as outcomes. It drops units that must not be written: those behind a refused one of the same actor, and
+ * those of a dead shard. Independent of threads.
  */
 
 import type { LRUCache } from 'lru-cache';
@@ -26,69 +26,57 @@ import { Meter } from '../../src/metrics/meter.js';
 import { Lane } from './lane.js';
 import { cutAfter } from './link.js';
 
-/** A batch of more than 1,000 rows is slower per row; a larger text keeps the thread busy. */
+/** More than 1,000 rows are slower per row; a larger text keeps the thread busy. */
 export const WRITER_LIMITS: BatchLimits = { rowsMax: 1_000, bytesMax: 4 * 1024 * 1024 };
 
 export interface WriterOptions {
   readonly store: Store;
-  /** An unconnected client; a new one for each call. */
   readonly connect: () => pg.Client;
   readonly epoch: number;
   readonly clock: Clock;
   readonly log: DbLog;
-  /** The `application_name` of the clients of `connect` only. */
+  /** Used by the clients of `connect` only. */
   readonly applicationName: string;
-  /** Connections, each with one transaction in flight; rows 0 … lanes - 1 of `lanes` exist. */
+  /** Connections, each with one transaction in flight; `lanes` has rows 0 … lanes - 1. */
   readonly lanes: number;
-  /** The last one takes only units of many instances, so that other units need not wait for them. */
+  /** The last lane takes only units of many instances, so that no others wait for them. */
   readonly isLastForBatches?: true;
   readonly limits?: BatchLimits;
-  /** The counts of committed units, one set per lane; absent: not counted. */
+  /** Counts of committed units per lane; absent: not counted. */
   readonly ledger?: CommitLedger;
   readonly meter?: Meter;
   /** Outcomes of one flush for one shard, each after all earlier ones of the same actor. */
   readonly onAcks: (shard: number, incarnation: number, acks: readonly Ack[]) => void;
-  /** Called once: another owner has the database. Unacknowledged units will never be acknowledged. */
+  /** Called once: another owner has the database. No further unit is acknowledged. */
   readonly onFenced: () => void;
-  /** Why nothing can be written, called when that changes; undefined: writes are possible again. */
+  /** Called when the reason changes why nothing can be written; undefined: writes are possible. */
   readonly onDatabase: (trouble: DatabaseTrouble | undefined) => void;
 }
 
 const STOP_MS_MAX = 1_000;
-
 const STEP_MS_MAX = 5_000;
-
 const START_RETRY_MS = 250;
 
-/**
- * Actors with a refused unit that are remembered per shard. One is forgotten when its successor sends a
- * unit; a shard that got so many later refusals has long stopped sending units of the earlier ones.
- */
+/** Limits the remembered actors per shard: one is forgotten when its next incarnation sends a unit. */
 const REFUSED_ACTORS_MAX = 10_000;
 
-/** One incarnation of a shard. */
 interface Source {
   readonly shard: number;
   readonly incarnation: number;
   isDead: boolean;
-  /** The incarnation of each actor that had a unit refused. */
   readonly refusedActors: LRUCache<string, number>;
   acks: Ack[];
 }
 
 export type WriterUnit = BatchUnit<Source>;
 
-/** Connects on `start`; `stop` closes timers and sockets. */
 export class Writer {
   readonly options: WriterOptions & Required<Pick<WriterOptions, 'limits' | 'ledger' | 'meter'>>;
   readonly #lanes: readonly Lane[];
   readonly #batches: Lane | undefined;
-  /** The lanes over which units are spread. */
   readonly #usualCount: number;
   readonly #sources = new Map<number, Source>();
-  /** The highest incarnation of each shard that was discarded. */
   readonly #discarded = new Map<number, number>();
-  /** Sources with acknowledgements that are not posted. */
   readonly #outbox = new Set<Source>();
   readonly #troubles = new Map<number, DatabaseTrouble>();
   #reported: DatabaseTrouble | undefined;
@@ -111,8 +99,9 @@ export class Writer {
   }
 
   /**
-   * Terminates the sessions of an earlier writer of this name, then connects; waits for the database for
-   * ever. Units may be submitted before. @throws Error when fenced or stopped meanwhile
+   * Terminates the sessions of an earlier writer of this name, then connects, however long that takes.
+   * Units may be submitted before.
+   * @throws Error when fenced or stopped meanwhile
    */
   async start(): Promise<void> {
     while (this.#state === 'running' && !(await this.#evict())) {
@@ -123,7 +112,7 @@ export class Writer {
     this.#expectRunning();
   }
 
-  /** The shards limit how many are unacknowledged. @throws Error on a unit that no actor may send */
+  /** The shards limit unacknowledged units. @throws Error on a unit that no actor may send */
   submit(shard: number, incarnation: number, units: readonly UnitEnvelope[]): void {
     const source = this.#sourceOf(shard, incarnation);
     if (source === undefined || this.#state !== 'running') return;
@@ -137,10 +126,7 @@ export class Writer {
     this.#post();
   }
 
-  /**
-   * Forgets a dead shard: drops its units that are not in flight, also those that still arrive. When it
-   * resolves, nothing of that incarnation or an earlier one can be committed any more.
-   */
+  /** When it resolves, nothing of this incarnation or an earlier one can be committed any more. */
   async discard(shard: number, incarnation: number): Promise<void> {
     const last = this.#discarded.get(shard);
     if (last === undefined || last < incarnation) this.#discarded.set(shard, incarnation);
@@ -163,7 +149,7 @@ export class Writer {
     await new Promise<void>((resolve, reject) => this.#drained.push({ resolve, reject }));
   }
 
-  /** Waits a moment for flushes in flight and closes everything; queued units are not written. */
+  /** Waits shortly for flushes in flight, then closes everything; queued units are not written. */
   async stop(): Promise<void> {
     if (this.#state === 'running') {
       this.#end('stopped');
@@ -188,9 +174,7 @@ export class Writer {
     };
   }
 
-  // -------------------------------------------------------------- what the lanes call
-
-  /** Whether the unit must not be sent; if so, it is accounted for. */
+  /** Whether the unit must not be sent. If so, it is answered or no longer counted. */
   drops(unit: WriterUnit): boolean {
     const { source, actor, incarnation } = unit;
     if (source.isDead) {
@@ -207,18 +191,12 @@ export class Writer {
     return true;
   }
 
-  /** Some units were dropped. */
-  swept(): void {
-    this.#settle();
-  }
-
-  /** @param inserted ids of the gated inserts that inserted a row */
   committed(units: readonly WriterUnit[], inserted: InsertedIds | undefined): void {
     for (const unit of units) this.#answer(unit, committedAck(unit, inserted));
-    this.#settle();
+    this.settle();
   }
 
-  /** The database refuses the data of this unit, also when it is alone. */
+  /** The database refuses the data of this unit even when it is alone. */
   refused(unit: WriterUnit, sqlState: string, reason: string): void {
     this.#refusedCount += 1;
     const { actor, incarnation, seq } = unit;
@@ -226,10 +204,10 @@ export class Writer {
     this.options.log.warn({ shard, actor, seq, sqlState }, 'a unit was refused for its data');
     refusedActors.set(actor, incarnation);
     this.#answer(unit, { seq, outcome: 'refused', sqlState, reason });
-    this.#settle();
+    this.settle();
   }
 
-  /** @param trouble why the lane cannot write; undefined: it can */
+  /** @param trouble undefined: the lane can write */
   troubled(lane: number, trouble: DatabaseTrouble | undefined): void {
     if (this.#state !== 'running') return;
     if (trouble === undefined) this.#troubles.delete(lane);
@@ -246,7 +224,6 @@ export class Writer {
     this.options.onDatabase(now);
   }
 
-  /** Another owner has the database: nothing may be sent any more. */
   fenced(): void {
     if (this.#state !== 'running') return;
     this.#end('fenced');
@@ -254,33 +231,27 @@ export class Writer {
     this.options.onFenced();
   }
 
-  /** Closes the client when connecting, terminating a predecessor or reading a lane takes too long. */
+  /** Limits connecting, terminating a predecessor and reading a lane; closes the client on timeout. */
   within<T>(client: pg.Client, work: Promise<T>): Promise<T> {
     return cutAfter(this.options.clock, STEP_MS_MAX, client, work);
   }
 
-  // -------------------------------------------------------------- inside
-
-  /** One attempt to terminate the connections of an earlier writer of this name. */
   async #evict(): Promise<boolean> {
     const client = this.options.connect();
     try {
-      const session = await this.within(
-        client,
-        WriterSession.open(client, this.options.store.statements, () => undefined),
-      );
+      const { statements } = this.options.store;
+      const opening = WriterSession.open(client, statements, () => undefined);
+      const session = await this.within(client, opening);
       try {
         // A fenced writer must not touch the connections of its successor.
         const lane = await this.within(client, session.readLane(0));
         if (lane?.epoch !== this.options.epoch) {
-          this.options.log.error(
-            { epoch: this.options.epoch, lane },
-            'the lanes belong to another owner',
-          );
+          const facts = { epoch: this.options.epoch, lane };
+          this.options.log.error(facts, 'the lanes belong to another owner');
           this.fenced();
           return true;
         }
-        // Repeats until none is left; one that does not end within the limit fails the attempt.
+        // Repeats until none remains; a session that does not end within the limit fails the attempt.
         while (!(await this.within(client, session.terminateAll(this.options.applicationName))));
         return true;
       } finally {
@@ -292,7 +263,7 @@ export class Writer {
     }
   }
 
-  /** Undefined for an incarnation that was discarded: its last posts may arrive later. */
+  /** Undefined for a discarded incarnation, whose last posts may arrive later. */
   #sourceOf(shard: number, incarnation: number): Source | undefined {
     const last = this.#discarded.get(shard);
     if (last !== undefined && incarnation <= last) return undefined;
@@ -328,8 +299,8 @@ export class Writer {
     this.#backlogBytes -= unit.bytes;
   }
 
-  /** After units have got their outcomes. */
-  #settle(): void {
+  /** Called after units were answered or dropped. */
+  settle(): void {
     this.#post();
     if (this.#backlogUnits > 0) return;
     for (const { resolve } of this.#drained.splice(0)) resolve();

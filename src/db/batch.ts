@@ -1,7 +1,6 @@
 /**
- * Turns commit units into the statements of one flush, and the results into acknowledgements: which units
- * fit into one batch, the joined texts of their rows, and the outcome of each unit. `db/statements.ts` has
- * the SQL, `actors/writer/writer.ts` the connections. Pure.
+ * Turns commit units into the statements of one flush, and the results into acknowledgements.
+ * `db/statements.ts` has the SQL, `actors/writer/writer.ts` the connections. Pure.
  */
 
 import type { UnitGate } from '../core/unit.js';
@@ -11,37 +10,34 @@ import type { Forms, Statement } from './statements.js';
 import type { Kind, Kinds } from './store.js';
 import type { Ack, UnitEnvelope } from './units.js';
 
-/** A statement and its rows: one array of JSON, or lines. */
 export interface RowsCommand {
   readonly statement: Statement;
-  /** The texts are joined when they are encoded. */
+  /** JSON objects, or lines; joined when they are encoded. */
   readonly rows: readonly string[];
   readonly areLines: boolean;
 }
 
 export interface BatchLimits {
   readonly rowsMax: number;
-  /** In UTF-16 units of the rows' texts: bytes, except for non-Latin scripts. */
+  /** In UTF-16 units: bytes, except for non-Latin scripts. */
   readonly bytesMax: number;
 }
 
-/** A unit with what batching needs, derived by `readUnit`. */
+/** A unit with what batching needs, as `readUnit` derives it. */
 export interface BatchUnit<Source = unknown> extends UnitEnvelope {
   readonly source: Source;
   readonly counts: UnitCounts;
   readonly rows: number;
   readonly bytes: number;
   readonly isBarrier: boolean;
-  /** Ids of the rows whose insert is the gate; empty for an ungated unit. */
+  /** Ids of the rows whose inserts are gates. */
   readonly gateKeys: readonly string[];
 }
 
-/** The ids that the gated inserts of a flush inserted. */
 export type InsertedIds = ReadonlySet<string>;
 
-/** Keys of a batch creation begin with the instance's id, whose text has this length. */
+/** Keys in a batch creation begin with the UUID of the instance. */
 const UUID_LENGTH = 36;
-
 const NOTHING_INSERTED: InsertedIds = new Set();
 const NO_KEYS: readonly string[] = [];
 const NO_COUNTS: UnitCounts = [];
@@ -61,7 +57,7 @@ export function readUnit<Source>(
   }
   const gateKeys = gate === 'none' ? NO_KEYS : gateKeysOf(kinds, gate, mutations);
   const rows = mutations.length / 3;
-  // A literal rather than a spread: this runs for every unit.
+  // Not a spread: this runs for every unit.
   return {
     seq,
     actor,
@@ -77,7 +73,6 @@ export function readUnit<Source>(
   };
 }
 
-/** Units that one transaction commits, in their order. */
 export class Batch<Unit extends BatchUnit> {
   readonly units: Unit[] = [];
   readonly #limits: BatchLimits;
@@ -91,8 +86,8 @@ export class Batch<Unit extends BatchUnit> {
 
   /**
    * Adds the unit unless it has to wait for the next batch: because of the limits (a larger unit is a batch
-   * of its own), because one of the two is a barrier, or because the batch has a gated insert of the same
-   * row, whose result could not be told apart.
+   * of its own), because either is a barrier, or because the batch has a gated insert of the same row,
+   * whose results could not be told apart.
    */
   tryAdd(unit: Unit): boolean {
     if (this.units.length > 0) {
@@ -109,7 +104,7 @@ export class Batch<Unit extends BatchUnit> {
   }
 }
 
-/** The gated inserts of a batch, which run first. The next two functions take their results. */
+/** The gated inserts of a batch, which run first; the next two functions need their results. */
 export function gateCommands(kinds: Kinds, units: readonly BatchUnit[]): RowsCommand[] {
   const rows: RowsOfKinds = { objects: [], lines: [] };
   for (const unit of units) {
@@ -123,8 +118,8 @@ export function gateCommands(kinds: Kinds, units: readonly BatchUnit[]): RowsCom
 }
 
 /**
- * All other mutations, in the order of the kinds, except those of units whose gate found its row; of a
- * batch creation only those of inserted instances.
+ * The other mutations in the order of the kinds, except those of units whose gate found its row. Of a batch
+ * creation only those of inserted instances.
  */
 export function bodyCommands(
   kinds: Kinds,
@@ -175,7 +170,7 @@ export function committedAck(unit: BatchUnit, inserted = NOTHING_INSERTED): Ack 
 interface LatestRow {
   readonly kind: number;
   readonly row: string;
-  /** A later kind that narrows this one. */
+  /** Row of a later kind that narrows this one. */
   over?: string;
 }
 
@@ -184,11 +179,7 @@ function laidOver(earlier: string, later: string): string {
   return `${earlier.slice(0, -1)},${later.slice(1)}`;
 }
 
-/** The texts of the rows of each kind, by its index. */
-interface RowsOfKinds {
-  readonly objects: string[][];
-  readonly lines: string[][];
-}
+type RowsOfKinds = { readonly objects: string[][]; readonly lines: string[][] };
 
 function append({ objects, lines }: RowsOfKinds, kind: number, row: string): void {
   const rows = isLine(row) ? lines : objects;
@@ -226,7 +217,7 @@ function instanceOf(mutations: readonly (string | number)[], i: number): string 
   return (mutations[i + 1] as string).slice(0, UUID_LENGTH);
 }
 
-/** `exists`: the first insert that can be a gate. `batch`: every insert of an instance. */
+/** `exists`: the first insert that can be a gate. `batch`: each insert of an instance. */
 function gateKeysOf(
   kinds: Kinds,
   gate: UnitGate,
@@ -243,7 +234,6 @@ function gateKeysOf(
   return keys;
 }
 
-/** Whether the mutation at `i` of a gated unit is one of its gates. */
 function isGate(kinds: Kinds, unit: BatchUnit, i: number): boolean {
   const { gate } = kindAt(kinds, unit.mutations, i);
   if (unit.gate === 'batch') return gate?.isOfBatches === true;

@@ -1,6 +1,6 @@
 /**
- * The check of the database connection at a start: waits until the database is available, checks its version and its
- * durability, and creates what ownership needs. A wrong name or password fails at once.
+ * Checks the database connection at a start: waits until the database is available, checks its version and
+ * its durability, and creates what ownership needs. A wrong name or password fails at once.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -19,27 +19,22 @@ import { isUnavailable } from './trouble.js';
 
 export interface ConnectionCheck {
   readonly connectionString: string;
-  /** The same database as the role that owns its tables. */
   readonly ownerUrl: string;
   readonly schema: EngineSchema;
-  /** Accepts a server that may lose committed data. */
   readonly isUnsafeAccepted: boolean;
   readonly synchronous: SynchronousMode;
   readonly log: DbLog;
   readonly signal: AbortSignal;
-  /** Called for each attempt while the database is unavailable. */
   readonly onUnavailable: (error: unknown, attempts: number) => void;
 }
 
 /** The oldest Postgres that the tests run against. */
 const POSTGRES_VERSION_MIN = 15;
-
-/** Settings of a server without which a crash of its machine loses what was committed. */
+/** Settings without which a crash of the server's machine loses committed data. */
 const DURABLE_SETTINGS = ['fsync', 'full_page_writes'] as const;
-
 const RETRY_MS = 500;
 
-/** @throws ConfigError or SchemaError, which say what to do */
+/** @throws ConfigError or SchemaError with advice */
 export async function checkConnection(options: ConnectionCheck): Promise<void> {
   const { connectionString, ownerUrl, schema, signal, onUnavailable, log } = options;
   for (let attempts = 1; !signal.aborted; attempts++) {
@@ -73,14 +68,14 @@ interface Server extends Replication {
   readonly version: string;
   readonly off: readonly string[];
   readonly encoding: string;
-  /** What transactions begin as, though the server is the primary. */
+  /** A primary may be read-only by default. */
   readonly read_only: string;
 }
 
 /**
  * @returns as `judgeReplication`
- * @throws ConfigError when the server is older than what the statements are written for, holds only a part of what
- * callers may send, does not write, or may lose what was committed, unless that is accepted
+ * @throws ConfigError when the server is too old, cannot store every text, is read-only, or may lose
+ *   committed data, unless that is accepted
  */
 async function checkServer({
   connectionString,

@@ -1,12 +1,12 @@
 /**
- * Why the database of DATABASE_URL cannot be used, in one line with what to do. Covers permanent errors
- * only: an unavailable server is waited for.
+ * Explains in one line why the database of DATABASE_URL cannot be used, with what to do. For permanent
+ * errors only: the engine waits for an unavailable server.
  */
 
 import { ConfigError } from '../base/config-error.js';
 import { hostUrlsOf } from './database-url.js';
 
-/** The explanation of a SQLSTATE or of its class; the server's message follows. */
+/** By SQLSTATE or its class; the server's message follows. */
 const ADVICE: readonly (readonly [sqlState: RegExp, text: string])[] = [
   [/^28P01$/, 'refuses the password: set user and password in DATABASE_URL'],
   [/^28/, 'refuses this user: set another one in DATABASE_URL, or allow it in pg_hba.conf'],
@@ -18,7 +18,6 @@ const ADVICE: readonly (readonly [sqlState: RegExp, text: string])[] = [
   [/^25006$/, 'only reads: DATABASE_URL must name the primary server, not a replica'],
 ];
 
-/** Errors that the client detects. */
 const CLIENT_ADVICE: readonly (readonly [message: RegExp, text: string])[] = [
   [/password must be a/, 'asks for a password: set it in DATABASE_URL'],
   [/does not support SSL/, 'speaks no TLS: leave sslmode out of DATABASE_URL'],
@@ -31,7 +30,7 @@ const CLIENT_ADVICE: readonly (readonly [message: RegExp, text: string])[] = [
 
 const OTHERWISE = 'cannot be used: look at DATABASE_URL';
 
-/** @param variable that has the connection string */
+/** @param variable the name of the variable with the connection string */
 export function databaseRefusal(
   connectionString: string,
   error: Error,
@@ -42,12 +41,11 @@ export function databaseRefusal(
     ADVICE.find(([sqlState]) => sqlState.test(code)) ??
     CLIENT_ADVICE.find(([message]) => message.test(error.message)) ??
     [];
-  const said = code === '' ? error.message : `${error.message}, ${code}`;
-  const todo = (advice ?? OTHERWISE).replaceAll('DATABASE_URL', variable);
-  return new ConfigError(`${placeOf(connectionString)} ${todo} (${said})`, { cause: error });
+  const reason = code === '' ? error.message : `${error.message}, ${code}`;
+  const text = (advice ?? OTHERWISE).replaceAll('DATABASE_URL', variable);
+  return new ConfigError(`${placeOf(connectionString)} ${text} (${reason})`, { cause: error });
 }
 
-/** Host and database, without user and password. */
 function placeOf(connectionString: string): string {
   const urls = hostUrlsOf(connectionString);
   if (!urls.every((url) => URL.canParse(url))) return 'the database';

@@ -1,16 +1,16 @@
 /**
- * Detects whether Citus distributes the schema of a session, which restricts the SQL that works in it
- * (docs/operate/citus.md). Checked once per connection, never per statement. Restrictions that cost nothing on a plain
- * Postgres hold for every statement instead.
+ * Detects whether Citus distributes the schema of a session, which restricts its SQL
+ * (docs/operate/citus.md). Checked once per connection. Restrictions that cost nothing on a plain Postgres
+ * apply to every statement.
  */
 
 import type pg from 'pg';
 
-/** No row without the extension. Citus distributes schemas from version 12 on. */
+/** No row without the extension. Citus distributes schemas since version 12. */
 export const KNOWS_SCHEMAS = `
 select to_regclass('pg_catalog.pg_dist_schema') is not null as knows from pg_extension where extname = 'citus'`;
 
-/** A distributed schema has a row before it has tables; tables may also have been distributed one by one. */
+/** A distributed schema has a row before it has tables; tables may also be distributed one by one. */
 const IS_DISTRIBUTED = `
 with own as (select oid from pg_namespace where nspname = current_schema())
 select exists (select from pg_dist_schema where schemaid in (select oid from own))
@@ -25,10 +25,7 @@ export async function isDistributed(client: pg.ClientBase): Promise<boolean> {
   return rows[0]?.is === true;
 }
 
-/**
- * Turns off generic plans for a session in a distributed schema: Citus cannot distribute the generic plan of many
- * statements, and never chooses it where it decides by itself.
- */
+/** Turns off generic plans in a distributed schema: Citus cannot distribute many of them. */
 export async function allowCustomPlans(client: pg.ClientBase): Promise<void> {
   if (await isDistributed(client)) await client.query('set plan_cache_mode = auto');
 }

@@ -1,16 +1,16 @@
 /**
- * The schema of an engine holds all of its tables, its lease and its lanes, so that several engines share a database
- * without touching one another (docs/operate/cells.md). It is checked, and created if need be, before anything else.
+ * The schema of an engine holds all of its tables, so that several engines share a database without
+ * affecting each other (docs/operate/cells.md). It is checked, and created if need be, before anything
+ * else.
  */
 
-import type pg from 'pg';
 import { SchemaError } from './migrate.js';
 import { withClient } from './pool.js';
 import { inTransaction } from './sql-script.js';
 
 export interface EngineSchema {
   readonly name: string;
-  /** It is configured, so it may be a new one beside others. */
+  /** Whether it is configured, and may be a new one beside others. */
   readonly isChosen: boolean;
   readonly mayCreate: boolean;
 }
@@ -19,22 +19,21 @@ interface Standing {
   readonly role: string;
   readonly isThere: boolean;
   readonly isUsable: boolean;
-  /** Where names without a schema lead. */
   readonly current: string | null;
   readonly schemas: readonly string[];
 }
 
 /**
- * Ensures that the sessions of the engine use its schema, which is created if need be.
- * @param connectionString of `inSchema`, as is `ownerUrl`, which may be that of another role
- * @throws SchemaError that says what to do
+ * Ensures that the sessions of the engine use its schema, and creates it if need be.
+ * @param connectionString from `inSchema`, like `ownerUrl`, which may be of another role
+ * @throws SchemaError with advice
  */
 export async function ensureSchema(
   connectionString: string,
   ownerUrl: string,
   { name, isChosen, mayCreate }: EngineSchema,
 ): Promise<void> {
-  let found = await withClient(session(connectionString), (client) => look(client, name));
+  let found = await look(connectionString, name);
   if (!isChosen && found.schemas.length > 0 && !found.schemas.includes(name)) {
     throw new SchemaError(
       `the database has tables of an engine in ${found.schemas.join(', ')} and none in ${name}: ` +
@@ -49,7 +48,7 @@ export async function ensureSchema(
       );
     }
     await create(ownerUrl, name, found.role);
-    found = await withClient(session(connectionString), (client) => look(client, name));
+    found = await look(connectionString, name);
   }
   if (!found.isUsable) {
     throw new SchemaError(
@@ -73,15 +72,16 @@ select current_user as role, current_schema() as current,
     select n.nspname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where c.relname = 'engine_lease' and c.relkind = 'r' order by 1) as schemas`;
 
-async function look(client: pg.Client, schema: string): Promise<Standing> {
-  const { rows } = await client.query<Standing>(LOOK, [schema]);
-  return rows[0]!;
+function look(connectionString: string, schema: string): Promise<Standing> {
+  return withClient(session(connectionString), async (client) => {
+    return (await client.query<Standing>(LOOK, [schema])).rows[0]!;
+  });
 }
 
-/** Another engine created the schema at the same time. */
+/** SQLSTATEs when another engine creates the schema at the same time. */
 const IS_THERE = new Set(['42P06', '23505']);
 
-/** With the rights that docs/operate/cells.md grants by hand. */
+/** Creates the schema with the rights of docs/operate/cells.md. */
 async function create(ownerUrl: string, schema: string, role: string): Promise<void> {
   try {
     await withClient(session(ownerUrl), async (client) => {

@@ -1,6 +1,6 @@
 /**
  * The session that reads the lease, holds its advisory lock and renews it. The lock belongs to the session:
- * when the connection is lost, a new one must take the lock again before it renews.
+ * after a lost connection, a new session must take the lock before it renews.
  */
 
 import type pg from 'pg';
@@ -10,20 +10,18 @@ import { SchemaError } from './migrate.js';
 import { createClient } from './pool.js';
 import { doubtPrimary, provePrimary } from './primary.js';
 
-/** The row of the lease as a standby reads it. */
 export interface LeaseRow {
   readonly epoch: number;
   readonly owner: string;
   /** Changes with each renewal, independent of the database's clock. */
   readonly version: string;
-  /** How long a renewal holds; 0 when the owner has released the lease. */
+  /** How long a renewal lasts; 0 if the owner released the lease. */
   readonly ttlMs: number;
-  /** The lock of the epoch was free, and this session holds it now. */
+  /** The lock of the epoch was free; this session holds it now. */
   readonly isFree: boolean;
 }
 
 interface Judged extends Pick<LeaseRow, 'epoch' | 'version'> {
-  /** The highest of any lane; null without lanes. */
   readonly lanesEpoch: number | null;
   /** Empty at epoch 0, which had no owner. */
   readonly applicationName: string;
@@ -37,8 +35,8 @@ export type Renewal =
   | { readonly kind: 'locked' };
 
 /**
- * The first number of the advisory locks, which belong to a database, in the schema `public`; the second one
- * is the epoch. In other schemas it is made of the number of the schema, which no other one has.
+ * The first number of the advisory locks in the schema `public`; the second number is the epoch. Advisory
+ * locks belong to a database, so other schemas combine it with their oid.
  */
 const LOCK_SPACE = 1_701_734_765;
 
@@ -46,26 +44,20 @@ const SPACE_OF_SCHEMA = `
 select case nspname when 'public' then $1::int else $1::int # oid::int end as space
 from pg_namespace where nspname = current_schema()`;
 
-/** Client limit for a silent server, a little above the server's own. */
+/** The client's timeout, for a silent server, exceeds the server's by this. */
 const SILENCE_MARGIN_MS = 500;
 
-/** An index lookup and a lock attempt: cheap enough for every standby several times a second. */
+/** Cheap enough for every standby several times a second. */
 const POLL = `
 select epoch, owner, xmin::text as version,
   extract(epoch from expires_at - renewed_at)::float8 * 1000 as "ttlMs"
 from engine_lease where id = 1`;
 
-/**
- * Renewals do not wait for replicas, so that an unavailable one does not cost the owner its lease. A
- * take-over waits: what the new owner reads must not be undone by a fail-over.
- */
+/** A renewal does not wait for replicas. A take-over does: a fail-over must not undo it. */
 const ALONE = 'set synchronous_commit = local';
 const BEGIN_REPLICATED = 'begin; set local synchronous_commit = on';
 
-/**
- * Changes the row and reads the clock that the engine follows; returns no row if none was changed. The clock is not read
- * in `returning`, where Citus accepts only immutable functions (docs/operate/citus.md).
- */
+/** Not in `returning`, where Citus accepts only immutable functions (docs/operate/citus.md). */
 const thenReadClock = (change: string) => `
 with changed as (${change}
   returning id)
@@ -81,7 +73,7 @@ select epoch, xmin::text as version, application_name as "applicationName",
   (select max(epoch) from lanes) as "lanesEpoch"
 from engine_lease where id = 1 for update`;
 
-/** A backend that is committing finishes; the others roll back and free their locks. */
+/** A committing backend finishes; the others roll back and free their locks. */
 const END_SESSIONS = `
 select pg_terminate_backend(pid) from pg_stat_activity
 where datname = current_database() and usename = current_user
@@ -108,12 +100,11 @@ export class LeaseConnection {
   readonly #options: LeaseOptions;
   readonly #timing: LeaseTiming;
   #client: pg.Client | undefined;
-  /** On the monotonic clock. */
   #connectedAt = 0;
   #lockSpace = LOCK_SPACE;
   #lockedEpochs = new Set<number>();
   #onEnd: () => void = () => undefined;
-  /** Warnings of the server during the last commit. */
+  /** A warning of the server during the last commit. */
   #warning: string | undefined;
 
   constructor(options: LeaseOptions, timing: LeaseTiming) {
@@ -125,7 +116,7 @@ export class LeaseConnection {
     this.#onEnd = listener;
   }
 
-  /** @param graceMs a session younger than this treats the lock as held */
+  /** @param graceMs a younger session treats the lock as held */
   async poll(graceMs: number): Promise<LeaseRow | undefined> {
     const client = await this.#connected();
     const triesLock = this.#options.clock.monotonic() - this.#connectedAt >= graceMs;
@@ -133,15 +124,14 @@ export class LeaseConnection {
     const { rows } = await client.query<Omit<LeaseRow, 'isFree'>>(query);
     const row = rows[0];
     if (row === undefined) return undefined;
-    // Not in the same statement: Citus would take the lock on the node of the table, in a session of its own.
+    // A separate statement: Citus would take the lock on the node of the table, in another session.
     const isFree = triesLock && (await this.#tryLock(client, row.epoch));
     if (isFree) await this.#keepOnly(client, row.epoch);
     return { ...row, isFree };
   }
 
   /**
-   * Takes over if the lease has not changed since `seen`. Returns the time of the database, or undefined
-   * when another engine was faster.
+   * Takes over if the lease has not changed since `seen`; undefined when another engine was faster.
    * @throws SchemaError when the lease is older than the lanes
    * @throws Error also when the commit's wait for a replica was cancelled
    */
@@ -151,7 +141,7 @@ export class LeaseConnection {
     await client.query(BEGIN_REPLICATED);
     const reading = await this.#takeOver(client, seen, epoch);
     await this.#end(client, reading === undefined ? 'rollback' : 'commit');
-    // Locks of other epochs must be free, or other standbys would take this session for the owner.
+    // Other standbys would take a session with locks of other epochs for the owner.
     await this.#keepOnly(client, reading === undefined ? undefined : epoch);
     return reading;
   }
@@ -166,9 +156,8 @@ export class LeaseConnection {
     return reading === undefined ? { kind: 'taken' } : { kind: 'renewed', reading };
   }
 
-  /** Ends the lease in the row and frees the lock. */
   async giveUp(epoch: number): Promise<void> {
-    // Without a connection there is no lock, and an unavailable database is not waited for.
+    // Without a connection there is no lock; an unavailable database is not waited for.
     if (this.#client === undefined) return;
     await this.#client.query(GIVE_UP, [epoch, this.#options.owner]);
     await this.#keepOnly(this.#client, undefined);
@@ -199,7 +188,7 @@ export class LeaseConnection {
     return this.#read(client, { text: TAKE, values });
   }
 
-  /** A commit that the replicas do not confirm makes it doubtful that the server is the primary. */
+  /** If the replicas do not confirm a commit, the server may not be the primary. */
   async #end(client: pg.Client, how: 'commit' | 'rollback'): Promise<void> {
     this.#warning = undefined;
     try {
@@ -220,7 +209,7 @@ export class LeaseConnection {
     return rows[0] === undefined ? undefined : { unixMs: rows[0].unixMs, sentAt, receivedAt };
   }
 
-  /** After a lost connection. Its session may still exist with the lock: it is terminated first. */
+  /** After a lost connection, whose session may still hold the lock: terminates it. */
   async #relock(client: pg.Client, epoch: number): Promise<boolean> {
     if (await this.#tryLock(client, epoch)) return true;
     await client.query(
@@ -248,7 +237,7 @@ export class LeaseConnection {
     return isLocked;
   }
 
-  /** Frees all locks but that of one epoch, which this session holds. */
+  /** Frees all locks except that of one epoch, which this session holds. */
   async #keepOnly(client: pg.Client, epoch: number | undefined): Promise<void> {
     if (epoch !== undefined) this.#lockedEpochs.add(epoch);
     for (const locked of this.#lockedEpochs) {
@@ -268,7 +257,7 @@ export class LeaseConnection {
       connectTimeoutMs: statementMs,
       statementTimeoutMs: statementMs,
       queryTimeoutMs: statementMs + SILENCE_MARGIN_MS,
-      // A standby that stops during its take-over must not block the others.
+      // A standby that is paused during its take-over must not block the others.
       idleInTransactionTimeoutMs: statementMs,
     });
     client.on('error', () => this.#ended(client));
@@ -306,7 +295,7 @@ export class LeaseConnection {
   }
 }
 
-/** The row is from an older copy of the database: its next owners would be fenced off. */
+/** The row is from an older copy of the database: the next owners would be fenced. */
 function leaseBehind(epoch: number, lanesEpoch: number): SchemaError {
   return new SchemaError(
     `the row of engine_lease has epoch ${epoch}, but lanes were owned at epoch ${lanesEpoch}: ` +

@@ -1,6 +1,6 @@
 /**
- * Whether the server has the key with which the secrets in its database are sealed
- * (docs/operate/encryption-key.md). An id derived one-way from that key is stored beside the lease.
+ * Checks whether the server has the key of the sealed secrets in its database
+ * (docs/operate/encryption-key.md). An id derived one-way from the key is stored beside the lease.
  */
 
 import type pg from 'pg';
@@ -10,7 +10,6 @@ import type { Keyring } from '../core/sealing/keys.js';
 import { openSecret, type SecretPlace, type StoredSecret } from '../core/sealing/sealing.js';
 import { type DbLog, withClient } from './pool.js';
 
-/** Sealed columns, by what they belong to. */
 const SEALED = {
   credentials: `
     select id, tenant_id, value::text as secret from credentials
@@ -24,14 +23,11 @@ const ROWS_AT_ONCE = 100;
 
 export interface SealingKey {
   readonly state: SealingKeyState;
-  /** How many secrets of each sort are not sealed with the key of the server. */
+  /** By sort: the number of secrets that are not sealed with the key of the server. */
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/**
- * Checks the secrets themselves when the server has another key than the stored one. Stores the server's
- * key id once all secrets are sealed with it, or none are left. Called by the owner of the database.
- */
+/** Stores the server's key id once all secrets are sealed with it. Called by the owner. */
 export function checkSealingKey(
   connectionString: string,
   keyring: Keyring | undefined,
@@ -53,14 +49,12 @@ export function checkSealingKey(
         state = worse(state, found);
       }
     }
-    if (state === 'fits') {
-      await client.query('update engine_lease set key_id = $1 where id = 1', [own]);
-    }
+    const store = 'update engine_lease set key_id = $1 where id = 1';
+    if (state === 'fits') await client.query(store, [own]);
     return { state, counts };
   });
 }
 
-/** The same, reported in the log. */
 export async function reportSealingKey(
   connectionString: string,
   keyring: Keyring | undefined,
@@ -79,18 +73,14 @@ interface SealedRow extends SecretPlace {
   readonly secret: string;
 }
 
-/** The later one of the list. */
 function worse(a: SealingKeyState, b: SealingKeyState): SealingKeyState {
   return SEALING_KEY_STATES.indexOf(b) > SEALING_KEY_STATES.indexOf(a) ? b : a;
 }
 
 function stateOf(row: SealedRow, keyring: Keyring | undefined): 'fits' | 'former' | 'other' {
   const stored = JSON.parse(row.secret) as StoredSecret;
-  if (
-    openSecret(row, stored, keyring && { ...keyring, opening: [keyring.payload] }) !== undefined
-  ) {
-    return 'fits';
-  }
+  const current = keyring && { ...keyring, opening: [keyring.payload] };
+  if (openSecret(row, stored, current) !== undefined) return 'fits';
   return openSecret(row, stored, keyring) === undefined ? 'other' : 'former';
 }
 

@@ -1,13 +1,13 @@
 /**
- * Who owns the database. One row, `engine_lease`, has the epoch and its owner, who renews it and holds a
- * session advisory lock named after the epoch. This module waits as a standby, takes over, renews, and
+ * Ownership of the database. The row of `engine_lease` has the epoch and its owner, who renews it and holds
+ * a session advisory lock named after the epoch. This module waits as a standby, takes over, renews, and
  * reports the loss of ownership.
  *
- * Only monotonic clocks are compared, so that setting a clock affects nobody: a standby takes over when the
- * lock is free, or when it has seen no renewal for the length of the lease.
+ * Only monotonic clocks are compared, so setting a clock has no effect: a standby takes over when the lock
+ * is free, or when it has seen no renewal for the length of the lease.
  *
- * The lease decides who should write; the fence keeps a stale owner from writing, because its epoch is on
- * no lane row. This order makes a take-over safe:
+ * The lease decides who should write; the fence prevents writes of a stale owner, whose epoch is on no lane
+ * row. This order makes a take-over safe:
  * 1. The new epoch's lock is held before the new epoch is visible.
  * 2. The old owner's writers are terminated, so that they hold no locks on lane rows.
  * 3. The epoch of every lane is raised, which waits for a commit in progress.
@@ -26,41 +26,37 @@ export interface LeaseOptions {
   readonly connectionString: string;
   /** Unique to this process, at most 40 bytes. */
   readonly owner: string;
-  /** The `application_name` of this owner's writing sessions only: a successor terminates those. */
+  /** Only of this owner's writing sessions: a successor terminates sessions of this name. */
   readonly applicationName: string;
-  /** Lane rows 0 … laneCount - 1 exist once the lease is held; those beyond keep up in epoch. */
+  /** Lane rows 0 … laneCount - 1 exist once the lease is held; further ones get its epoch too. */
   readonly laneCount: number;
   readonly clock: Clock;
   readonly log: DbLog;
-  /** Called once, when another engine owns the database at the first look. */
+  /** Called at most once, if another engine owns the database. */
   readonly onStandby: (current: { readonly owner: string; readonly epoch: number }) => void;
   /** Ends the wait; the promise rejects with the signal's reason. */
   readonly signal: AbortSignal;
   readonly timing?: Partial<LeaseTiming>;
 }
 
-/** Milliseconds. Tests shorten them. */
 export interface LeaseTiming {
-  /** How long the lease holds after a renewal: a stopped owner is replaced after this. */
+  /** The lease ends this long after a renewal, and a stopped owner is replaced. */
   readonly ttlMs: number;
   readonly renewMs: number;
-  /** How often a standby looks, and how soon a failed renewal is retried. */
+  /** Interval of a standby's polls and of retries of a failed renewal. */
   readonly standbyPollMs: number;
-  /** Limit of connecting, and of each statement; a take-over that exceeds it starts again. */
+  /** Timeout of connecting and of each statement; a take-over that exceeds it starts again. */
   readonly statementMs: number;
 }
 
 /** On the monotonic clock. */
 export interface LeaseTimes {
   readonly confirmedAt: number;
-  /**
-   * Past this, this process may have been replaced without noticing and has to check again. An unresponsive
-   * database moves it: no other engine could have taken over either.
-   */
+  /** Then another process may own the database; extended while the database is unresponsive. */
   readonly trustedUntil: number;
 }
 
-/** Six renewals fit into one lease; with them a stopped owner is replaced within seven seconds. */
+/** Six renewals per lease; a stopped owner is replaced within seven seconds. */
 export const LEASE_TIMING: LeaseTiming = {
   ttlMs: 6_000,
   renewMs: 1_000,
@@ -68,15 +64,14 @@ export const LEASE_TIMING: LeaseTiming = {
   statementMs: 2_000,
 };
 
-/** The engine follows the database's clock when it is proven to be off by this much. */
+/** The engine follows the database's clock if the deviation is at least this. */
 const FOLLOWED_MS = 1;
-
-/** A stop must end within seconds, even when the database does not respond. */
+/** A stop ends within seconds, even if the database does not respond. */
 const RELEASE_MS = 1_000;
 
 /**
- * Resolves when this engine owns the database, however long that takes; the schema of `0000_engine.sql`
- * must exist. An unreachable database is retried.
+ * Resolves when this engine owns the database, however long that takes; an unreachable database is retried.
+ * The schema of `0000_engine.sql` must exist.
  * @throws SchemaError when the row of the lease is older than the rest of the database
  */
 export async function acquireLease(options: LeaseOptions): Promise<Lease> {
@@ -85,14 +80,14 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
   const { clock, log, signal, connectionString } = options;
   const silence = new Silence();
   const graceMs = graceOf(timing, connectionString);
-  let isToldStandby = false;
+  let isStandby = false;
   let isInTrouble = false;
   try {
     for (;;) {
       signal.throwIfAborted();
       try {
         const sentAt = clock.monotonic();
-        const seen = await connection.poll(isToldStandby ? graceMs : 0);
+        const seen = await connection.poll(isStandby ? graceMs : 0);
         if (seen === undefined) {
           log.warn({}, 'the row of the lease is lost: putting it back');
           await restoreLease(connectionString, timing.ttlMs);
@@ -104,8 +99,8 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
           if (reading !== undefined) {
             return new Lease(seen.epoch + 1, connection, options, timing, reading);
           }
-        } else if (!isToldStandby) {
-          isToldStandby = true;
+        } else if (!isStandby) {
+          isStandby = true;
           options.onStandby({ owner: seen.owner, epoch: seen.epoch });
         }
       } catch (error) {
@@ -115,7 +110,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
         silence.forget();
         connection.drop();
       }
-      // An abort is reported by its reason, at the head of the loop.
+      // The head of the loop throws the reason of an abort.
       await pause(timing.standbyPollMs, undefined, { signal }).catch(() => undefined);
     }
   } catch (error) {
@@ -125,17 +120,14 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
 }
 
 /**
- * A lock is free on a server that has just become the primary or was restarted: the owner lost its session
- * too, and gets the time of one more attempt to take the lock again.
+ * The lock is free on a server that was just promoted or restarted: the owner lost its session too, and
+ * gets the time of one more attempt to take the lock.
  */
 function graceOf({ statementMs, standbyPollMs }: LeaseTiming, connectionString: string): number {
   return statementMs + standbyPollMs + lookMsMax(connectionString);
 }
 
-/**
- * How long a standby has seen no renewal. Only uninterrupted observation counts: while the database
- * responds to no one, the owner cannot renew, and a pause of the standby may be a pause of the owner too.
- */
+/** Only uninterrupted observation counts: the owner cannot renew while the database is unresponsive. */
 class Silence {
   #version: string | undefined;
   #since = 0;
@@ -145,7 +137,6 @@ class Silence {
     this.#version = undefined;
   }
 
-  /** @param sentAt when the row was requested: it had this version then or later */
   isOver({ version, ttlMs }: LeaseRow, sentAt: number, receivedAt: number): boolean {
     const isBroken = receivedAt - this.#seenAt > ttlMs / 2;
     if (version !== this.#version || isBroken) this.#since = receivedAt;
@@ -156,15 +147,15 @@ class Silence {
 }
 
 /**
- * The owner's side. Either one round is in progress or one timer is set: a round renews over the connection
- * that holds the lock or, when that was lost, over a new one that takes the lock of the same epoch again.
+ * The owner's side. Either a round is in progress or a timer is set: a round renews over the connection
+ * that holds the lock or, if that was lost, over a new one that takes the lock of the same epoch again.
  *
  * While the database is unavailable no engine can take over, so the owner keeps the lease. If it was
- * replaced meanwhile, it notices when the database is back; the fence stops it in any case.
+ * replaced meanwhile, it finds out when the database is back; the fence stops it in any case.
  */
 export class Lease implements LeaseTimes {
   readonly epoch: number;
-  /** The time of the database minus the monotonic clock. */
+  /** Database time minus the monotonic clock. */
   clockOffsetMs: number;
   confirmedAt: number;
   trustedUntil: number;
@@ -174,8 +165,8 @@ export class Lease implements LeaseTimes {
   #isHeld = true;
   #isInTrouble = false;
   #lostReason: string | undefined;
-  #tellLost: ((reason: string) => void) | undefined;
-  #tellClock: (offsetMs: number) => void = () => undefined;
+  #onLost: ((reason: string) => void) | undefined;
+  #onClock: (offsetMs: number) => void = () => undefined;
   #timer: TimerHandle;
   #round: Promise<void> | undefined;
 
@@ -197,18 +188,17 @@ export class Lease implements LeaseTimes {
     connection.onEnd(() => this.#renewNow());
   }
 
-  /** The listener is called once: another engine owns, or may own, the database. */
+  /** Called once: another engine owns, or may own, the database. */
   onLost(listener: (reason: string) => void): void {
-    if (this.#lostReason === undefined) this.#tellLost = listener;
+    if (this.#lostReason === undefined) this.#onLost = listener;
     else listener(this.#lostReason);
   }
 
-  /** The listener is called with every new `clockOffsetMs`. */
   onClock(listener: (offsetMs: number) => void): void {
-    this.#tellClock = listener;
+    this.#onClock = listener;
   }
 
-  /** Frees the lock and ends the lease, so that a standby takes over immediately. Never rejects. */
+  /** Ends the lease, so that a standby takes over immediately. Never rejects. */
   async release(): Promise<void> {
     if (!this.#isHeld) return;
     this.#isHeld = false;
@@ -218,7 +208,7 @@ export class Lease implements LeaseTimes {
     this.#connection.drop();
   }
 
-  /** If this is late, closing the connection frees the lock; only the lease runs on then. */
+  /** If it is too late, closing the connection still frees the lock. */
   async #giveUp(): Promise<void> {
     await this.#round;
     try {
@@ -234,7 +224,7 @@ export class Lease implements LeaseTimes {
     }, delayMs);
   }
 
-  /** The connection was lost while idle: the lock is free, and a standby may take it. */
+  /** The connection was lost while idle: a standby may take the lock. */
   #renewNow(): void {
     if (!this.#isHeld || this.#round !== undefined) return;
     this.#options.clock.clearTimeout(this.#timer);
@@ -247,7 +237,6 @@ export class Lease implements LeaseTimes {
     if (this.#isHeld) this.#timer = this.#after(delayMs);
   }
 
-  /** Returns when the next round is due. */
   async #renew(): Promise<number> {
     const { clock, log } = this.#options;
     try {
@@ -257,13 +246,13 @@ export class Lease implements LeaseTimes {
         this.#confirm(renewal.reading);
         return this.#timing.renewMs;
       }
-      // 'locked': a standby has the lock. It takes over, or ends and frees it.
+      // 'locked': a standby has the lock; it takes over, or ends and frees it.
     } catch (error) {
       if (!this.#isInTrouble) log.warn({ err: error }, 'cannot renew the lease; trying again');
       this.#isInTrouble = true;
       this.#connection.drop();
       const now = clock.monotonic();
-      // After a pause of this process, a failure says nothing about the time in between.
+      // After a pause of this process, the failure says nothing about the time of the pause.
       if (now <= this.trustedUntil) this.trustedUntil = now + this.#timing.ttlMs;
     }
     return this.#timing.standbyPollMs;
@@ -276,7 +265,7 @@ export class Lease implements LeaseTimes {
     const offsetMs = offsetFrom(reading, this.clockOffsetMs);
     if (Math.abs(offsetMs - this.clockOffsetMs) < FOLLOWED_MS) return;
     this.clockOffsetMs = offsetMs;
-    this.#tellClock(offsetMs);
+    this.#onClock(offsetMs);
   }
 
   #lose(reason: string): void {
@@ -284,6 +273,6 @@ export class Lease implements LeaseTimes {
     this.#isHeld = false;
     this.#connection.drop();
     this.#lostReason = reason;
-    this.#tellLost?.(reason);
+    this.#onLost?.(reason);
   }
 }

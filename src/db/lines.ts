@@ -1,29 +1,25 @@
 /**
- * Rows as lines: the cells of a row as text in the order of its columns, for the inserts that every
+ * Rows as lines: the cells of a row as text, in the order of its columns, for the inserts that every
  * instance makes. Postgres parses a line for a third of the cost of a JSON object, whose members are looked
  * up by name and whose nested values are read three times (docs/decisions/0001-group-commit.md).
  *
- * The separators are control characters that JSON text never has. A row with a cell that a line cannot hold
- * is sent as a JSON object instead, so nothing is ever escaped. Pure.
+ * The separators are control characters, which JSON text never contains. A row with a cell that a line
+ * cannot hold is sent as a JSON object, so nothing is escaped. Pure.
  */
 
 import { fieldsOf, type Insert, type Mutation } from './mutation.js';
 import type { BaseType } from './table.js';
 
-/** Separators of cells and of lines, and the mark of null. */
 export const CELL_END = '\u001f';
 export const LINE_END = '\n';
 export const NULL_CELL = '\u0001';
 
-/** As text of the column's type, JSON as its text. */
+/** A value of the column's type; JSON as its text. */
 export type Cell = string | number | boolean | null;
 type CellsOf<Row> = { readonly [C in keyof Row]: Cell | undefined };
 type Cells = Readonly<Record<string, Cell | undefined>>;
 
-interface LinedColumn {
-  readonly name: string;
-  readonly type: BaseType;
-}
+type LinedColumn = { readonly name: string; readonly type: BaseType };
 
 export interface RowWriters {
   readonly columns: readonly LinedColumn[];
@@ -33,7 +29,7 @@ export interface RowWriters {
 
 export type Lined<Row extends object> = Insert<Row> & { readonly lines: RowWriters };
 
-/** The insert whose rows may be lines. Plain inserts only: COPY knows no conflicts. */
+/** Allows lines as rows. Plain inserts only: COPY cannot handle conflicts. */
 export function lined<Row extends object>(insert: Insert<Row>): Lined<Row> {
   if (insert.onConflict !== 'error') throw new Error('lines have no conflicts');
   const columns = fieldsOf(insert).map(([name, type]) => ({ name, type }));
@@ -41,11 +37,10 @@ export function lined<Row extends object>(insert: Insert<Row>): Lined<Row> {
   return { ...insert, lines: { columns, ofCells, ofValues: writerOf(columns, cellOfValue) } };
 }
 
-/** Separators, and lone surrogates, which UTF-8 does not have. */
+/** Separators, and lone surrogates, which UTF-8 cannot encode. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
 const UNFIT = /[\0-\u001f\ud800-\udfff]/;
 
-/** The text of one row, a line if possible. */
 export function rowOf<Row extends object>(
   { lines }: Lined<Row>,
   cells: CellsOf<NoInfer<Row>>,
@@ -53,7 +48,6 @@ export function rowOf<Row extends object>(
   return lines.ofCells(cells as Cells);
 }
 
-/** The same, always as an object. */
 export function objectOf<Row extends object>(
   { lines }: Lined<Row>,
   cells: CellsOf<NoInfer<Row>>,
@@ -61,18 +55,17 @@ export function objectOf<Row extends object>(
   return jsonOf(lines.columns, cells as Cells, cellOf);
 }
 
-/** The text of a row with JSON values instead of their texts; of other kinds its JSON. */
+/** Takes JSON values instead of their texts. */
 export function rowText(mutation: Mutation, row: object): string {
   const lines = mutation.does === 'insert' ? mutation.lines : undefined;
   return lines === undefined ? JSON.stringify(row) : lines.ofValues(row as Cells);
 }
 
-/** The cells of a line as the parameters of a statement. */
 export function cellsOf(line: string): (string | null)[] {
   return line.split(CELL_END).map((cell) => (cell === NULL_CELL ? null : cell));
 }
 
-/** Whether the text is a line rather than a JSON object: no first cell begins with a brace. */
+/** A JSON object begins with a brace, a first cell never does. */
 export function isLine(row: string): boolean {
   return row.charCodeAt(0) !== 0x7b;
 }
@@ -82,7 +75,7 @@ type CellOf = (type: BaseType, value: Cell | undefined) => Cell | undefined;
 const cellOf: CellOf = (_type, cell) => cell;
 const cellOfValue: CellOf = (type, value) => (type === 'json' ? JSON.stringify(value) : value);
 
-/** Generated code that names each column: a loop over them takes twice as long. */
+/** Generates code that names each column: a loop over them takes twice as long. */
 function writerOf(columns: readonly LinedColumn[], read: CellOf): (cells: Cells) => string {
   const parts = columns.map(({ name, type }) => {
     if (type === 'json') return `json(read('json',cells.${name}))`;
@@ -106,13 +99,13 @@ function plain(cell: Cell | undefined): Cell {
   return cell ?? NULL_CELL;
 }
 
-/** A value that a line cannot hold. */
+/** A cell that a line cannot hold becomes a line end, which `isFit` rejects. */
 function text(cell: Cell | undefined): Cell {
   if (cell == null) return NULL_CELL;
   return UNFIT.test(cell as string) ? LINE_END : cell;
 }
 
-/** Foreign JSON may have line breaks, and escapes of no text, which Postgres rejects in objects. */
+/** JSON of callers may contain line breaks, and escapes that Postgres rejects in objects. */
 function isFit(line: string): boolean {
   return !line.includes('\n') && !line.includes('\r') && !line.includes('\\u');
 }
@@ -120,13 +113,9 @@ function isFit(line: string): boolean {
 function jsonOf(columns: readonly LinedColumn[], cells: Cells, read: CellOf): string {
   const members = columns.map(({ name, type }) => {
     const cell = read(type, cells[name]);
-    if (isNull(type, cell)) return `"${name}":null`;
+    // JSON null is stored as SQL null, as in lines.
+    if (cell == null || (type === 'json' && cell === 'null')) return `"${name}":null`;
     return `"${name}":${type === 'json' ? cell : JSON.stringify(cell)}`;
   });
   return `{${members.join(',')}}`;
-}
-
-/** The null of JSON is stored as SQL null, as in rows that are objects. */
-function isNull(type: BaseType, cell: Cell | undefined): boolean {
-  return cell == null || (type === 'json' && cell === 'null');
 }

@@ -1,9 +1,8 @@
 /**
- * Brings the schema up to date: numbered plain SQL files, forward only, each in a transaction of its
- * own, statement by statement, and recorded with its checksum. A schema that Citus distributes gets no policies
- * (docs/operate/citus.md). Concurrent starts wait for each other on an advisory lock. A
- * database that a newer program has migrated, or whose files were changed afterwards, is refused
- * before anything is written.
+ * Brings the schema up to date: numbered SQL files, forward only, each in its own transaction and recorded
+ * with its checksum. Concurrent starts wait for each other on an advisory lock. A database that a newer
+ * program has migrated, or whose files were changed afterwards, is refused before anything is written. A
+ * schema that Citus distributes gets no policies (docs/operate/citus.md).
  */
 
 import { createHash } from 'node:crypto';
@@ -17,7 +16,7 @@ import { statementsIn } from './sql-script.js';
 
 export const MIGRATIONS_DIR = packageFile('src/db/migrations');
 
-/** Thrown when the database and this program do not fit; the message says what to do. */
+/** The database does not fit this program; the message has advice. */
 export class SchemaError extends Error {
   override readonly name = 'SchemaError';
 }
@@ -29,24 +28,23 @@ export interface Migration {
   readonly checksum: string;
 }
 
-/** Must exist before ownership, and may be applied while another engine owns the database. */
+/** Applied before ownership, even while another engine owns the database. */
 export const OWNERSHIP_VERSION = 0;
-
-/** Names the lock in the database's space of one-number advisory locks, for the schema `public`. */
+/** The one-number advisory lock of the schema `public`. */
 const MIGRATION_LOCK = 7_423_001_884;
 
-/** Another one for each schema: no other one has its number. */
+/** Other schemas have their own lock, by their oid. */
 const LOCK_OF_SCHEMA = `
 select case nspname when 'public' then $1::bigint else $1::bigint # (oid::bigint << 32) end::text as key
 from pg_namespace where nspname = current_schema()`;
 
-/** How long to wait for another process that is migrating; a big table may need minutes. */
+/** Timeout of the wait for another migrating process; a large table may need minutes. */
 const LOCK_TIMEOUT_MS = 600_000;
 
 /**
- * Applies the files of `dir` that the database lacks, up to the version `upTo`, and returns their names.
- * Only the owner of the database may go beyond `OWNERSHIP_VERSION`. What is refused is refused up to
- * any version, so that an old program does not even become a standby.
+ * Applies the missing files of `dir` up to the version `upTo`, and returns their names. Only the owner of
+ * the database may go beyond `OWNERSHIP_VERSION`. All applied versions are checked, so that an old program
+ * does not even become a standby.
  * @throws SchemaError when the database is newer than the files, or an applied file has changed.
  */
 export async function migrate(
@@ -67,10 +65,7 @@ export async function migrate(
   );
 }
 
-/**
- * Puts the row of the lease back if it is lost: at the epoch of the lanes, for nobody, and as long as
- * an owner that is still there may need to find out.
- */
+/** Restores a lost row of the lease at the epoch of the lanes, without an owner, valid for `ttlMs`. */
 export async function restoreLease(connectionString: string, ttlMs: number): Promise<void> {
   await withClient(session(connectionString), (client) =>
     withMigrationLock(client, async () => {
@@ -86,13 +81,13 @@ export async function restoreLease(connectionString: string, ttlMs: number): Pro
   );
 }
 
-/** Brings the schema up to date, or only looks whether it is. @throws SchemaError */
+/** @throws SchemaError */
 export async function prepareSchema(connectionString: string, mayMigrate: boolean): Promise<void> {
   if (mayMigrate) await migrate(connectionString);
   else await expectSchema(connectionString);
 }
 
-/** @throws SchemaError unless the schema is exactly the one this program needs */
+/** @throws SchemaError unless the schema is the one that this program needs */
 export async function expectSchema(
   connectionString: string,
   dir: string = MIGRATIONS_DIR,
@@ -108,26 +103,24 @@ export async function expectSchema(
   );
 }
 
-/** The files `NNNN_name.sql` of a folder in the order of their versions, which may not repeat. */
+/** Files `NNNN_name.sql` in the order of their versions. @throws SchemaError on a repeated version */
 export function readMigrations(dir: string): Migration[] {
   const migrations = readdirSync(dir)
     .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
     .sort()
     .map((file) => readMigration(dir, file));
-  for (const [index, { version, name }] of migrations.entries()) {
-    if (version === migrations[index - 1]?.version) {
-      throw new SchemaError(`two migrations have the number of ${name}`);
-    }
+  const repeated = migrations.find(({ version }, at) => version === migrations[at - 1]?.version);
+  if (repeated !== undefined) {
+    throw new SchemaError(`two migrations have the number of ${repeated.name}`);
   }
   return migrations;
 }
 
-/** The number of the latest one that this program has. */
 export function newestMigration(): number {
   return readMigrations(MIGRATIONS_DIR).at(-1)?.version ?? 0;
 }
 
-/** Line ends do not count, so that a checkout on another system has the same checksums. */
+/** Normalizes line ends, so that checksums are the same on every system. */
 function readMigration(dir: string, file: string): Migration {
   const sql = readFileSync(path.join(dir, file), 'utf8').replaceAll('\r\n', '\n');
   const checksum = createHash('sha256').update(sql).digest('hex');
@@ -136,7 +129,7 @@ function readMigration(dir: string, file: string): Migration {
 
 type Applied = Pick<Migration, 'version' | 'name' | 'checksum'>;
 
-/** What was applied must be the first part of the files, unchanged. */
+/** The applied migrations must be the first ones of the files, unchanged. */
 function checkApplied(migrations: readonly Migration[], applied: readonly Applied[]): void {
   const newest = migrations.at(-1);
   for (const [index, row] of applied.entries()) {
@@ -173,11 +166,10 @@ async function readApplied(client: pg.ClientBase): Promise<Applied[]> {
   return applied.rows;
 }
 
-/** Matches statements that create policies; these do nothing else. */
+/** Matches statements that only create policies. */
 const POLICIES = /\bcreate policy\b/;
 const NOTHING = /(?!)/;
 
-/** @param skipped matches the statements that are skipped */
 async function apply(client: pg.ClientBase, migration: Migration, skipped: RegExp): Promise<void> {
   await client.query('begin');
   try {
@@ -191,14 +183,14 @@ async function apply(client: pg.ClientBase, migration: Migration, skipped: RegEx
     );
     await client.query('commit');
   } catch (error) {
-    // A lost connection rolls back by itself; the first error is the one worth reporting.
+    // A lost connection rolls back by itself; the first error is reported.
     await client.query('rollback').catch(() => undefined);
     const reason = error instanceof Error ? error.message : String(error);
     throw new SchemaError(`migration ${migration.name} failed: ${reason}`, { cause: error });
   }
 }
 
-/** Sent by the extended protocol, in which Postgres refuses a text with two statements. */
+/** Uses the extended protocol, in which Postgres rejects a text with two statements. */
 function alone(text: string): pg.QueryConfig {
   return { text, queryMode: 'extended' } as pg.QueryConfig;
 }
@@ -206,7 +198,7 @@ function alone(text: string): pg.QueryConfig {
 async function withMigrationLock<T>(client: pg.ClientBase, work: () => Promise<T>): Promise<T> {
   const found = await client.query<{ key: string }>(LOCK_OF_SCHEMA, [MIGRATION_LOCK]);
   const key = [found.rows[0]!.key];
-  // A session lock taken inside a transaction outlives it; only the time limits are local.
+  // A session lock outlives the transaction; only the timeouts are local to it.
   await client.query('begin');
   try {
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
@@ -218,7 +210,7 @@ async function withMigrationLock<T>(client: pg.ClientBase, work: () => Promise<T
   try {
     return await work();
   } finally {
-    // When the connection is gone the lock is too.
+    // A lost connection frees the lock.
     await client.query('select pg_advisory_unlock($1::bigint)', key).catch(() => {});
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Mutations as data: the table, the columns, and how several mutations of one kind merge. The types of
- * rows, the statements (`statements.ts`) and the simulation derive from them. Each room declares those of
- * its tables. Pure.
+ * rows, the statements (`statements.ts`) and the simulation derive from them. Each room declares the
+ * mutations of its tables. Pure.
  */
 
 import type { RowWriters } from './lines.js';
@@ -18,31 +18,31 @@ import {
 type Literal = number | string;
 type Literals<C extends string = string> = { readonly [K in C]?: Literal };
 
-/** An insert that may be the gate of a unit (`src/core/unit.ts`): its rows have an `id`. */
+/** An insert that may be the gate of a unit (`src/core/unit.ts`); its rows have an `id`. */
 export interface Gate {
-  /** Also in units of many instances. */
+  /** Whether it is a gate in units of many instances too. */
   readonly isOfBatches?: true;
-  /** A row of this table with the same id prevents the insert, as one with the same key does. */
+  /** A row of this table with the same id prevents the insert too. */
   readonly unless?: Table;
 }
 
 interface Rule<Row extends object> {
-  /** A noun of its room and a verb, as in `cron.set`: the name of its statement. */
+  /** Noun and verb, such as `cron.set`; names its statement. */
   kind: string;
-  /** Its index in the store, which identifies it between threads. */
+  /** Its index in the store identifies it between threads. */
   place: number;
   /** `insert`: once per key. `latest`: the last one of its group and key wins. `barrier`: alone. */
   readonly merge: 'insert' | 'latest' | 'barrier';
   readonly table: Table;
-  /** Kinds of one group write the same row, such as setting and clearing a timer. */
+  /** Kinds of a group write the same row, such as setting and clearing a timer. */
   readonly group: string;
-  /** It writes some of the columns of this kind and is merged into its row. */
+  /** It writes some columns of this kind, and is merged into its row. */
   readonly narrows?: Mutation;
-  /** Only for the type. */
+  /** Exists in the type only. */
   readonly row?: Row;
 }
 
-/** On a row with the same key: an error, nothing, or these columns are replaced. */
+/** On a row with the same key: fail, keep it, or replace these columns. */
 type OnConflict = 'error' | 'nothing' | readonly string[];
 
 export interface Insert<Row extends object = object> extends Rule<Row> {
@@ -52,15 +52,13 @@ export interface Insert<Row extends object = object> extends Rule<Row> {
   readonly defaults: Literals;
   readonly onConflict: OnConflict;
   readonly gate?: Gate;
-  /** Its rows may be lines. */
   readonly lines?: RowWriters;
 }
 
 export interface Update<Row extends object = object> extends Rule<Row> {
   readonly does: 'update';
-  /** The key, and the changed columns. */
   readonly columns: readonly string[];
-  /** Column → the column whose value before its first change it keeps. */
+  /** Column → the column whose value before its first change it stores. */
   readonly keeps: Readonly<Record<string, string>>;
 }
 
@@ -70,11 +68,10 @@ export interface Delete<Row extends object = object> extends Rule<Row> {
   readonly where: Literals;
 }
 
-/** A statement of its own. */
 export interface Special<Row extends object = object> extends Rule<Row> {
   readonly does: 'special';
   readonly fields: Fields;
-  /** @param rows text of the given rows, under the name r */
+  /** @param rows SQL of the given rows, with the alias r */
   readonly text: (rows: string, tables: readonly Table[]) => string;
 }
 type Fields = Readonly<Record<string, BaseType>>;
@@ -85,10 +82,10 @@ export type Mutation<Row extends object = object> =
   | Delete<Row>
   | Special<Row>;
 
-/** The columns of one mutation: JSON as any serializable value. */
+/** The columns of a mutation; JSON is any serializable value. */
 export type MutationRow<M extends Mutation> = NonNullable<M['row']>;
 
-/** Names the mutations of a room's noun by their verbs, in the order of execution. */
+/** Names the mutations of a noun by their verbs, in the order of execution. */
 export function mutations<const M extends Readonly<Record<string, Mutation>>>(
   noun: string,
   members: M,
@@ -100,7 +97,6 @@ export function mutations<const M extends Readonly<Record<string, Mutation>>>(
 const UNNAMED = { kind: '', place: -1 };
 
 interface InsertOptions<T extends Table, W extends string, D extends string> {
-  /** Columns that stay null. */
   readonly without?: readonly (W & ColumnOf<T>)[];
   readonly defaults?: Literals<D & ColumnOf<T>>;
 }
@@ -132,7 +128,7 @@ export function insert<
   };
 }
 
-/** Inserts the row, or replaces these columns of it. */
+/** Inserts the row, or replaces these columns of an existing one. */
 export function set<T extends Table, const D extends ColumnOf<T> = never>(
   table: T,
   changing: readonly ColumnOf<T>[],
@@ -157,12 +153,12 @@ export function update<T extends Table, const C extends ColumnOf<T>>(
     columns: [...table.key, ...changing],
     keeps: keeps as Readonly<Record<string, string>>,
     merge: 'latest',
-    // Kinds that change other columns of one row do not replace each other.
+    // Kinds that change different columns of a row do not replace each other.
     group: `${table.name}.${changing[0]}`,
   };
 }
 
-/** Deletes the row with this key, if the other column has the given value. */
+/** Deletes the row with this key, if `also` has the given value. */
 export function clear<T extends Table, const C extends ColumnOf<T> = never>(
   table: T,
   also?: C,
@@ -178,7 +174,7 @@ export function clear<T extends Table, const C extends ColumnOf<T> = never>(
   };
 }
 
-/** Deletes all rows with the value in the column and the given values in others. */
+/** Deletes all rows with the given value in `column` and these values in others. */
 export function drop<T extends Table, const C extends ColumnOf<T>>(
   table: T,
   column: C,
@@ -195,14 +191,13 @@ type FieldValue<B extends BaseType> = B extends 'json'
     ? number
     : string;
 
-/** A mutation that is not an insert, update or delete by key. */
 export function special<const F extends Fields>(
   table: Table,
   merge: Rule<object>['merge'],
   fields: F,
   text: Special['text'],
 ): Special<{ readonly [K in keyof F]: FieldValue<F[K]> }> {
-  // Neither replaces other mutations nor is replaced.
+  // It neither replaces other mutations nor is replaced.
   const group = merge === 'latest' ? `${table.name}.special` : table.name;
   return { ...UNNAMED, does: 'special', table, fields, merge, group, text };
 }
@@ -214,8 +209,8 @@ export function fieldsOf(mutation: Mutation): (readonly [name: string, type: Bas
 }
 
 /**
- * A condition that only an index lookup can satisfy, as a one-element list. For an equality the planner may
- * scan a whole index in its order when it expects few live rows, and then step over all dead rows that an
+ * An equality as a one-element list, which only an index lookup can serve. For a plain equality the planner
+ * may scan a whole index in its order when it expects few live rows, and step over all dead rows that an
  * old snapshot keeps.
  */
 export const foundBy = (column: string, value: string) => `${column} = any(array[${value}])`;

@@ -1,6 +1,6 @@
 /**
  * Connections to Postgres with the engine's settings: timeouts, keep-alive, and the conversion of column
- * types. Never changes the global parsers of `pg`, since other pools may live in the same process.
+ * types. Never changes the global parsers of `pg`: other pools may live in the same process.
  */
 
 import pg from 'pg';
@@ -20,47 +20,44 @@ export interface ConnectionOptions {
   readonly connectionString: string;
   /** Shown in `pg_stat_activity`, at most 63 bytes; a take-over finds the old owner by it. */
   readonly applicationName: string;
-  /** The server cancels the statement after this. 0 never; default 30,000. */
+  /** The server cancels statements after this. 0: never; default 30,000. */
   readonly statementTimeoutMs?: number;
-  /** The client gives up waiting after this, for a silent server. 0 never (default). */
+  /** The client's timeout, for a silent server. 0: none (default). */
   readonly queryTimeoutMs?: number;
-  /** The server ends a session with an idle open transaction after this. Default 60,000. */
+  /** The server ends sessions with an idle open transaction after this. Default 60,000. */
   readonly idleInTransactionTimeoutMs?: number;
   readonly connectTimeoutMs?: number;
   /**
    * One generic plan per statement. Planning takes several times as long as a row lookup, and Postgres
-   * would replan for small lists, because it expects ten elements in every list. All reads use an index.
+   * would replan for small lists, since it expects ten elements in every list.
    */
   readonly isPlannedOnce?: boolean;
 }
 
 export interface PoolOptions extends ConnectionOptions {
   readonly connectionsMax: number;
-  /** Its queries may be narrowed to one tenant by `forTenant`. */
+  /** Whether `forTenant` may restrict its queries. */
   readonly isForTenants?: boolean;
   readonly onError: (error: Error) => void;
 }
 
-/** A server-side cursor, read in pieces; an empty piece is the end. */
+/** A server-side cursor. An empty piece is the end. */
 export interface RowReader<Row> {
-  /** @param timeoutMs client limit for the piece, for a silent server */
+  /** @param timeoutMs the client's timeout for the piece, for a silent server */
   read(rowsMax: number, timeoutMs: number): Promise<Row[]>;
 }
 
 const STATEMENT_TIMEOUT_MS = 30_000;
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 5_000;
-
-/** An idle connection is probed after this, before firewalls forget it. */
+/** Idle connections are probed after this, before firewalls drop them. */
 const KEEP_ALIVE_DELAY_MS = 10_000;
-
-/** Idle connections are closed after this, so that a burst of lists leaves none. */
+/** Idle connections are closed after this, so that a burst of lists keeps none. */
 const POOL_IDLE_TIMEOUT_MS = 30_000;
-
-/** Type numbers of the server's catalogue, which never change. */
+/** OIDs of types, which never change. */
 const OID = { int8: 20, json: 114, timestamptz: 1184 } as const;
 
-/** Never hands out a session that is on an older timeline than the primary. */
+/** Never provides a session on an older timeline than the primary. */
 class PrimaryPool extends pg.Pool {
   override connect(): Promise<pg.PoolClient>;
   override connect(callback: PoolCallback): void;
@@ -78,10 +75,7 @@ type PoolCallback = (
   done: (release?: unknown) => void,
 ) => void;
 
-/**
- * A pool whose connections have the engine's settings. Connects on first use.
- * Counts (`int8`) arrive as numbers, `timestamptz` as `2025-01-31T12:00:00.123Z`, `json` as its text.
- */
+/** `int8` arrives as a number, `timestamptz` as `2025-01-31T12:00:00.123Z`, `json` as its text. */
 export function createPool(options: PoolOptions): pg.Pool {
   const pool = new PrimaryPool({
     ...clientConfig(options),
@@ -95,10 +89,10 @@ export function createPool(options: PoolOptions): pg.Pool {
   return pool;
 }
 
-/** Message of `pg` for a query timeout. */
+/** The message of `pg` for a query timeout. */
 export const NO_ANSWER_TEXT = 'Query read timeout';
 
-/** Runs `work` on its own connection. A connection that breaks between two queries fails the next. */
+/** Runs `work` on a new connection. If it breaks between two queries, the next one fails. */
 export async function withClient<Result>(
   options: ConnectionOptions,
   work: (client: pg.Client) => Promise<Result>,
@@ -113,21 +107,17 @@ export async function withClient<Result>(
   }
 }
 
-/**
- * One unconnected client with the same settings and types as a pool's. With `pipeline` it accepts
- * queries while busy, and no cursors. The caller listens for `error`.
- */
+/** With `pipeline` it accepts queries while busy, and no cursors. The caller listens for `error`. */
 export function createClient(options: ConnectionOptions, pipeline = false): pg.Client {
   return new PrimaryClient({ ...clientConfig(options), pipeline });
 }
 
-/** The role that sees rows of one tenant (`row-security.ts`). */
+/** The role that sees the rows of one tenant (`row-security.ts`). */
 export const READER_ROLE = 'engine_reader';
-
-/** Prepared once per connection; it precedes every statement and is never sent alone. */
+/** Prepared once per connection; precedes a statement, and is never sent alone. */
 const NARROWING = 'engine_narrowing';
 
-/** Both settings are local to the transaction, so that no connection stays narrowed or unrestricted. */
+/** Both settings are local to the transaction, so that no connection keeps them. */
 async function prepareNarrowing(client: pg.ClientBase): Promise<void> {
   await client.query(
     `prepare ${NARROWING} (text) as select set_config('role', '${READER_ROLE}', true), ` +
@@ -135,7 +125,6 @@ async function prepareNarrowing(client: pg.ClientBase): Promise<void> {
   );
 }
 
-/** The part of a `pg` connection to which a query or cursor is submitted. */
 interface Wire {
   readonly stream: { cork?(): void; uncork?(): void };
   bind(message: { readonly statement: string; readonly values: readonly string[] }): void;
@@ -149,10 +138,10 @@ interface Submitted {
 }
 
 /**
- * Restricts a query or cursor to the rows of one tenant, as far as row level security is on. The narrowing
- * statement is sent before it in the same message and transaction, so it costs no round trip; its result is
- * hidden from the query. Requires a pool with `isForTenants` and a query that is not simple text, which
- * would leave the transaction open.
+ * Restricts a query or cursor to the rows of one tenant if row level security is on. The prepared statement
+ * is sent before it in the same message and transaction, without another round trip; its result is hidden.
+ * Requires a pool with `isForTenants` and a query in the extended protocol: the simple one would leave the
+ * transaction open.
  */
 export function forTenant<Q extends object>(query: Q, tenant: string): Q {
   const inner = query as unknown as Submitted;
@@ -179,8 +168,8 @@ export function forTenant<Q extends object>(query: Q, tenant: string): Q {
 }
 
 /**
- * Runs `use` with a cursor over the rows of `sql` on its own connection. The cursor is always closed and
- * the connection released; a failed connection is not reused.
+ * Runs `use` with a cursor on a connection of the pool. Always closes the cursor and releases the
+ * connection; a failed connection is not reused.
  * @param tenant see `forTenant`
  */
 export async function withCursor<Row, Result>(
@@ -192,8 +181,8 @@ export async function withCursor<Row, Result>(
 ): Promise<Result> {
   const client = await pool.connect();
   let failure: Error | undefined;
-  // The pool listens only to idle clients: without a listener, a connection that breaks between two reads
-  // would end the process, and closing its cursor would wait for ever.
+  // The pool listens only to idle clients. Without a listener, a connection that breaks between two reads
+  // would end the process, and closing its cursor would never end.
   let onError: (error: Error) => void = () => undefined;
   const broken = new Promise<never>((_, reject) => {
     onError = (error) => {
@@ -240,10 +229,10 @@ function clientConfig(options: ConnectionOptions): PrimaryConfig {
       options.idleInTransactionTimeoutMs ?? IDLE_IN_TRANSACTION_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
-    // Whatever the URL, role or database has set: the form of timestamps below depends on TimeZone and
-    // DateStyle; compiling a plan takes longer than our statements; a cancelled wait for a replica is
-    // reported by a warning only; sessions idle at night, and lists may hold nulls. `pg` would not send a
-    // limit of 0, and leave that of the role.
+    // These override the URL, role and database: the form of timestamps depends on TimeZone and DateStyle;
+    // compiling a plan takes longer than our statements; only a warning reports a cancelled wait for a
+    // replica; sessions may idle for hours; lists may contain nulls. `pg` would not send a limit of 0, so
+    // that of the role would apply.
     options:
       `${settings} -c TimeZone=UTC -c DateStyle=ISO -c jit=off -c client_min_messages=warning ` +
       '-c idle_session_timeout=0 -c array_nulls=on ' +
@@ -254,7 +243,7 @@ function clientConfig(options: ConnectionOptions): PrimaryConfig {
   };
 }
 
-/** A plan made while a table was small, or had few live rows, would be kept: forces an index. */
+/** Forces an index: a plan made while a table was small, or had few live rows, would be kept. */
 const PLANNED_ONCE = ' -c plan_cache_mode=force_generic_plan -c enable_seqscan=off';
 
 const textParsers = new Map<number, (text: string) => unknown>([
@@ -263,7 +252,6 @@ const textParsers = new Map<number, (text: string) => unknown>([
   [OID.json, String],
 ]);
 
-/** The engine's parsers first, then those of `pg`. */
 const columnTypes: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
     (format !== 'binary' ? textParsers.get(oid) : undefined) ??
@@ -272,7 +260,7 @@ const columnTypes: pg.CustomTypesConfig = {
 
 /** `2025-01-31 12:00:00.123456+00` becomes `2025-01-31T12:00:00.123Z`; `infinity` stays. */
 function timestampText(text: string): string {
-  // The format of every session of the engine: four-digit year, UTC.
+  // The format of the engine's sessions: four-digit year, UTC.
   if (text.length >= 22 && text.charCodeAt(10) === 32 && text.endsWith('+00')) {
     const fraction = text.charCodeAt(19) === 46 ? text.slice(20, -3) : '';
     return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction.padEnd(3, '0').slice(0, 3)}Z`;

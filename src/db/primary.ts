@@ -1,9 +1,9 @@
 /**
- * The client of every session of the engine: it connects to the primary of a database only, since reads of a
- * standby may be stale. If a URL names several hosts, the primary is found among them
+ * The client of every session of the engine: it connects only to the primary of a database, since reads of
+ * a standby may be stale, and finds the primary if a URL names several hosts
  * (docs/operate/availability.md).
  *
- * A server reports by itself whether it is a standby when a session begins. Its timeline is queried once per
+ * When a session begins, the server reports whether it is a standby. Its timeline is queried once per
  * session: if two servers claim to be the primary, all threads must use the same one.
  */
 
@@ -17,51 +17,46 @@ import {
   proveTimeline,
   type Timeline,
   timelineOf,
-  UNTOLD,
+  UNKNOWN,
 } from './timeline.js';
 import { isUnavailable } from './trouble.js';
 
 export interface PrimaryConfig extends pg.ClientConfig {
-  /** A URL for each host of the database, one of which is the primary. */
   readonly hostUrls: readonly string[];
 }
 
 type Place = Pick<pg.Client, 'host' | 'port'>;
 
-/** The code of Postgres while it recovers and takes no sessions. */
+/** The SQLSTATE of a server that is recovering and accepts no sessions. */
 const CANNOT_CONNECT_NOW = '57P03';
-
-/** How long a host may take to respond when the primary is looked for. */
 const LOOK_MS = 2_000;
-
-/** Then the others may take this long: another may be on a higher timeline. */
+/** The others then have this long: one may be on a higher timeline. */
 const GATHER_MS = 200;
 
-/** Acknowledged commits must be on disk, whatever the role sets: only `off` does not wait. */
+/** Replaces only `off`, which does not wait for the disk, whatever the role sets. */
 const DURABLE = `set_config('synchronous_commit', coalesce(
   nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)`;
 
-/** Any role may run this. The name of the file begins with the timeline. */
+/** Any role may run this. The name of the WAL file begins with the timeline. */
 const BEGIN = `select system_identifier::text as system,
   substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) as timeline, ${DURABLE}
 from pg_control_system()`;
 
-/** A substitute for Postgres may lack these functions, or not grant them. */
+/** SQLSTATEs if these functions do not exist or are not granted. */
 const CANNOT_TELL: ReadonlySet<unknown> = new Set(['42501', '42883', '0A000']);
 
-/** By the hosts of a URL, the primary at the last start of a session. */
+/** The last primary by the hosts of a URL. */
 const lastPrimaries = new Map<string, Place>();
 
-/** Hosts whose primary had a commit that was not confirmed. */
+/** Hosts whose primary did not confirm a commit. */
 const doubted = new Set<string>();
 
-/** The open ones of this thread. */
 const sessions = new Set<PrimaryClient>();
 
-/** The timeline by which they were last checked. */
-let seen = UNTOLD;
+/** The proven timeline when they were last checked. */
+let seen = UNKNOWN;
 
-/** Ends the sessions of this thread on an older timeline than the proven one; their queries fail. */
+/** Ends the sessions of this thread that are on an older timeline than the proven one. */
 export function leaveOlder(): void {
   const proven = provenTimeline();
   if (proven === seen) return;
@@ -69,39 +64,39 @@ export function leaveOlder(): void {
   for (const session of sessions) session.leaveIfOlder();
 }
 
-/** The replicas, if any, have confirmed a commit of the session. */
+/** The replicas, if any, have confirmed a commit of this session. */
 export function provePrimary(session: pg.Client): void {
   if (session instanceof PrimaryClient) session.prove();
 }
 
-/** A commit of the session was not confirmed: the next session checks all hosts for a promoted one. */
+/** A commit of this session was not confirmed: the next session checks all hosts. */
 export function doubtPrimary(session: pg.Client): void {
   if (session instanceof PrimaryClient) session.doubt();
 }
 
-/** How much longer a session may take to begin while the primary is looked for. */
+/** Additional time that a session may need to find the primary. */
 export function lookMsMax(connectionString: string): number {
   return hostUrlsOf(connectionString).length > 1 ? LOOK_MS + GATHER_MS : 0;
 }
 
 export class PrimaryClient extends pg.Client {
   readonly #config: PrimaryConfig;
-  /** Undefined if there is only one. */
+  /** Undefined for a single host. */
   readonly #hosts: string | undefined;
   #isStandby = false;
-  #timeline = UNTOLD;
+  #timeline = UNKNOWN;
 
   constructor(config: PrimaryConfig) {
     super({ ...config, connectionString: config.hostUrls[0] });
     this.#config = config;
     this.#hosts = config.hostUrls.length > 1 ? config.hostUrls.join(' ') : undefined;
-    // Callers add their listener some microtasks later: until then an error would end the process.
+    // Callers add their listener some microtasks later; an earlier error would end the process.
     this.on('error', () => undefined);
     const { connection } = this;
     connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
       if (parameterName === 'in_hot_standby') this.#isStandby = parameterValue === 'on';
     });
-    // Before the query is answered: its rows may be older than a commit of another thread elsewhere.
+    // Before the query resolves: its rows may be older than a commit of another thread.
     connection.on('readyForQuery', leaveOlder);
     connection.on('portalSuspended', leaveOlder);
     connection.on('end', () => sessions.delete(this));
@@ -150,13 +145,13 @@ export class PrimaryClient extends pg.Client {
       if (hosts !== undefined) {
         const last = lastPrimaries.get(hosts);
         Object.assign(this, last ?? (await findPrimary(this.#config, doubted.has(hosts))));
-        // It was given up meanwhile.
+        // The caller may have destroyed the connection meanwhile.
         if (this.connection.stream.destroyed) throw new Error('Connection terminated');
       }
       await super.connect();
       await this.#begin();
     } catch (error) {
-      // The next attempt checks all of them.
+      // The next attempt checks all hosts.
       if (hosts !== undefined) lastPrimaries.delete(hosts);
       throw error;
     }
@@ -185,7 +180,7 @@ export class PrimaryClient extends pg.Client {
     } catch (error) {
       if (!CANNOT_TELL.has((error as { code?: unknown }).code)) throw error;
       await this.query({ text: `select ${DURABLE}`, ...limit });
-      return UNTOLD;
+      return UNKNOWN;
     }
   }
 
@@ -202,20 +197,17 @@ export class PrimaryClient extends pg.Client {
 }
 
 /**
- * Queries all hosts at once, so that a silent one causes no long wait. Of several that claim to be the primary
- * it is the one on the proven timeline, where the writer is; if there is none or it is doubted, the one on the
- * highest timeline, which was promoted last.
+ * Queries all hosts at once, so that a silent one causes no long wait. If several claim to be the primary,
+ * chooses the one on the proven timeline, where the writer is. If there is none or it is doubted, chooses
+ * the highest timeline, which was promoted last.
  * @throws Error when none is the primary
  */
 async function findPrimary(config: PrimaryConfig, isDoubted: boolean): Promise<Place> {
   const found: { readonly place: Place; readonly timeline: Timeline }[] = [];
   const failures: Error[] = [];
-  const asked = config.hostUrls.map(async (url): Promise<void> => {
-    const client = new PrimaryClient({
-      ...config,
-      hostUrls: [url],
-      connectionTimeoutMillis: LOOK_MS,
-    });
+  const looks = config.hostUrls.map(async (url): Promise<void> => {
+    const own = { hostUrls: [url], connectionTimeoutMillis: LOOK_MS };
+    const client = new PrimaryClient({ ...config, ...own });
     try {
       await client.connect();
     } catch (error) {
@@ -227,21 +219,18 @@ async function findPrimary(config: PrimaryConfig, isDoubted: boolean): Promise<P
     found.push({ place: { host, port }, timeline });
   });
   try {
-    await Promise.any(asked);
+    await Promise.any(looks);
   } catch {
     throw foldFailures(failures);
   }
-  await Promise.race([Promise.allSettled(asked), pause(GATHER_MS, undefined, { ref: false })]);
+  await Promise.race([Promise.allSettled(looks), pause(GATHER_MS, undefined, { ref: false })]);
   const proven = provenTimeline();
   const kept = isDoubted ? undefined : found.find(({ timeline }) => timeline === proven);
   const byTimeline = found.sort((a, b) => numberOf(b.timeline) - numberOf(a.timeline));
   return (kept ?? byTimeline[0]!).place;
 }
 
-/**
- * A refusal by all hosts, such as of a password, is reported like that of a single one. A refusal by one of
- * several that are standbys or unavailable says nothing about the future primary.
- */
+/** Only a refusal by all hosts, such as of a password, is permanent: any other host may be promoted. */
 function foldFailures(failures: readonly Error[]): Error {
   if (!failures.some(isUnavailable)) return failures[0]!;
   const reasons = failures.map(({ message }) => message).join('; ');

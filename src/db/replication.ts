@@ -1,33 +1,29 @@
 /**
- * Whether acknowledged commits are on a replica, so that a fail-over loses nothing. Postgres decides that
- * by its settings: the engine checks them, reports what is missing, and can refuse to start without
+ * Checks whether acknowledged commits are on a replica, so that a fail-over loses nothing. The settings of
+ * Postgres decide that: the engine reports what is missing, and can refuse to start
  * (docs/operate/availability.md).
  */
 
 import { ConfigError } from '../base/config-error.js';
 
-/** `auto`: checked where there are replicas. `required`: the engine does not start without it. */
+/** `auto`: checked if there are replicas. `required`: the engine does not start without. */
 export type SynchronousMode = 'auto' | 'required' | 'off';
 
-/** How a server replicates; read by `REPLICATION_FACTS`. */
 export interface Replication {
-  /** `synchronous_standby_names`. */
   readonly names: string;
-  /** `synchronous_commit`, as the role of the session has it. */
   readonly commit: string;
   readonly replicas: number;
 }
 
-/** Columns of a select. A role with few rights sees only that a replica exists. */
+/** Columns of a select. A role with few rights sees only that replicas exist. */
 export const REPLICATION_FACTS = `
   current_setting('synchronous_standby_names') as names,
   current_setting('synchronous_commit') as commit,
   (select count(*) from pg_stat_replication)::int as replicas`;
 
-/** Waits for the local disk only. The writer turns `off` into `on` and keeps this value. */
+/** Waits for the local disk only. The writer replaces `off`, and keeps this value. */
 const LOCAL = 'local';
 
-/** Why an acknowledged commit may be on no replica; undefined: it is on one. */
 export function lackingReplication({ names, commit, replicas }: Replication): string | undefined {
   if (names === '' && replicas === 0) return 'there is no replica';
   if (names === '') return 'synchronous_standby_names is empty';

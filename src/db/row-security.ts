@@ -1,8 +1,8 @@
 /**
- * A second isolation between tenants: reads for a tenant run as a role that sees rows of this tenant only.
- * The policies come with the migrations. They are enabled at the start if the engine has the rights it
- * needs, and disabled otherwise, since a role that neither owns the tables nor bypasses the policies could
- * not write (docs/operate/roles.md).
+ * A second isolation between tenants: reads for a tenant run as a role that sees only its rows. The
+ * migrations create the policies. A start enables them if the engine has the rights it needs, and disables
+ * them otherwise: a role that neither owns the tables nor bypasses the policies could not write
+ * (docs/operate/roles.md).
  */
 
 import type pg from 'pg';
@@ -12,40 +12,37 @@ import { READER_ROLE, withClient } from './pool.js';
 import { inTransaction } from './sql-script.js';
 import type { Store } from './store.js';
 
-/** `required`: the engine does not start without it. */
+/** `required`: the engine does not start without row security. */
 export type RowSecurityMode = 'auto' | 'required' | 'off';
 
 export interface RowSecurityOptions {
   readonly store: Store;
   readonly mode: RowSecurityMode;
   readonly connectionString: string;
-  /** The role that owns the tables; undefined when this start may not change them. */
+  /** For the role that owns the tables; undefined if this start may not change them. */
   readonly ownerUrl: string | undefined;
 }
 
-/** Undefined: it is on; otherwise the reason. */
 export type WithoutRowSecurity = string | undefined;
 
 interface Standing {
   readonly hasReader: boolean;
   readonly mayBeReader: boolean;
-  /** The role of the engine bypasses the policies. */
   readonly isExempt: boolean;
   readonly total: number;
   readonly enabled: number;
   readonly granted: number;
   readonly mayEnter: boolean;
   readonly isDistributed: boolean;
-  /** Number of tables without a policy, as in a schema that was once distributed. */
+  /** Tables without a policy, as in a schema that was once distributed. */
   readonly unguarded: number;
 }
 
-/** Does not wait for tables that are locked, such as by a backup: the next start tries again. */
+/** Does not wait long for locked tables, such as by a backup: the next start tries again. */
 const LOCK_TIMEOUT_MS = 3_000;
-
 const POLICY = 'own_rows';
 
-/** @throws SchemaError when the engine could not work with the database as it is, or it is required */
+/** @throws SchemaError when the engine cannot work with the database, or row security is required */
 export async function prepareRowSecurity(options: RowSecurityOptions): Promise<WithoutRowSecurity> {
   const { store, mode, connectionString, ownerUrl } = options;
   const found = await withClient(session(connectionString), (client) => look(client, store));

@@ -1,13 +1,13 @@
 /**
- * Runs SELECTs for all readers: the lists of the front thread, the rows of actors, and those of executions.
- * Every read ends in time: the connection to a silent database is dropped. Errors are those of `pg`.
+ * Runs SELECTs for all readers: lists of the front thread, rows of actors and of executions. Every read
+ * ends in time: the connection to a silent database is dropped. Errors are those of `pg`.
  */
 
 import pg from 'pg';
 import { forTenant, type RowReader, withCursor } from './pool.js';
 
 export interface Statement {
-  /** The name of the prepared statement: one text per name. */
+  /** Of the prepared statement; one text per name. */
   readonly name?: string | undefined;
   readonly text: string;
   readonly values: readonly unknown[];
@@ -26,13 +26,9 @@ export class Runner {
   }
 
   async all<Row extends object>({ name, text, values }: Statement): Promise<Row[]> {
-    // The limit belongs to the query: a limit of the pool would end cursors that are still read.
-    const config = {
-      text,
-      values: [...values],
-      query_timeout: this.#timeoutMs,
-      ...(name && { name }),
-    };
+    // The timeout belongs to the query: that of a pool would end cursors in use.
+    const named = name && { name };
+    const config = { text, values: [...values], query_timeout: this.#timeoutMs, ...named };
     const query = this.#tenant === undefined ? config : narrowed(config, this.#tenant);
     return (await this.#pool.query<Row>(query as pg.QueryConfig)).rows;
   }
@@ -48,7 +44,6 @@ export class Runner {
     return withCursor(this.#pool, text, values, use, this.#tenant);
   }
 
-  /** Calls `take` with every row, in pieces. */
   each<Row>(
     statement: Omit<Statement, 'name'>,
     pieceRows: number,
@@ -65,8 +60,8 @@ export class Runner {
 }
 
 /**
- * Uses a separate statement name, since a plan belongs to one role and would be replanned at each change. A
- * statement without values must not go as simple text, which would leave the transaction open.
+ * A separate name, since a plan belongs to one role; `extended`, since simple text would leave the
+ * transaction open.
  */
 function narrowed(
   config: pg.QueryConfig & { readonly query_timeout: number },

@@ -1,11 +1,11 @@
 /**
- * Splits SQL text, such as a migration, into statements, which are sent one by one: Citus passes the text of a query on
- * to other nodes, which accept a single statement (docs/operate/citus.md).
+ * Splits SQL text, such as a migration, into statements, which are sent one by one: Citus forwards the text
+ * of a query to other nodes, which accept a single statement (docs/operate/citus.md).
  */
 
 import type pg from 'pg';
 
-/** Runs all statements or none. When it rejects, the caller must end the connection, which rolls back. */
+/** Runs all statements or none. When it rejects, the caller ends the connection, which rolls back. */
 export async function inTransaction(
   client: pg.ClientBase,
   statements: readonly string[],
@@ -43,7 +43,6 @@ export function statementsIn(text: string): string[] {
   return statements.filter((one) => one !== '');
 }
 
-/** The offset behind the block comment that begins at `from`. */
 function commentEnd(text: string, from: number): number {
   const bounds = /\/\*|\*\//g;
   bounds.lastIndex = from;

@@ -1,8 +1,7 @@
 /**
  * The SQL of the writer: one statement per kind of mutation, which takes a JSON array of rows, and for some
- * kinds another one that takes lines (`lines.ts`). The texts derive from the mutations of the rooms;
- * docs/statements.sql lists them. No statement reads a table to decide: the actor that owns the row has
- * decided.
+ * kinds another one for lines (`lines.ts`). Derived from the mutations of the rooms; docs/statements.sql
+ * lists them. No statement reads a table to decide: the actor that owns the row has decided.
  */
 
 import { CELL_END, LINE_END, NULL_CELL } from './lines.js';
@@ -18,20 +17,18 @@ import {
 import { columnType, type Table, table } from './table.js';
 
 export interface Statement {
-  /** The name of the prepared statement, at most 63 bytes. */
   readonly name: string;
   readonly text: string;
-  /** The rows follow as data, not as a parameter. */
+  /** The rows follow as COPY data, not as a parameter. */
   readonly isCopy?: true;
-  /** The variant for one line: its cells are the parameters. */
+  /** The variant for one line, with its cells as parameters. */
   readonly ofCells?: Statement;
 }
 
 /**
  * Settings of the writer's sessions. Every statement finds its rows by an index, through a nested loop over
- * the given rows. A plan cached while a table was small would scan the whole table until the table is
- * analysed, so such plans are disabled. No plan depends on the rows, so generic plans are used from the
- * first execution.
+ * the given rows. A plan cached while a table was small would scan the whole table until it is analysed, so
+ * such plans are disabled. No plan depends on the rows, so generic plans are used from the first execution.
  */
 export const WRITER_SETTINGS = `
 set enable_hashjoin = off; set enable_mergejoin = off; set enable_seqscan = off; set jit = off;
@@ -46,24 +43,21 @@ export const LANES = table(
 export const LANE_FLUSHES = table(
   'lane_flushes',
   ['lane', 'batch'],
-  {
-    lane: 'smallint',
-    batch: 'bigint',
-  },
+  { lane: 'smallint', batch: 'bigint' },
   { stays: 'which flushes of this cell were committed' },
 );
 
-/** A flush that needs the results of its gates takes two exchanges in one explicit transaction. */
+/** For a flush that needs the results of its gates: two exchanges in one explicit transaction. */
 export const BEGIN: Statement = { name: 'writer_begin', text: 'begin' };
 export const COMMIT: Statement = { name: 'writer_commit', text: 'commit' };
 
 /**
- * $1 lane, $2 epoch, $3 number of the flush. Locks the lane's row, for which a take-over has to wait, and
- * records the number. Fails when another epoch owns the lane (22012, division by zero) or the flush was
- * committed before (23505), so that the server skips everything behind it in the same exchange.
+ * $1 lane, $2 epoch, $3 number of the flush. Locks the lane's row, so that a take-over waits, and records
+ * the number. Fails when another epoch owns the lane (22012, division by zero) or the flush was committed
+ * before (23505); the server then skips the rest of the exchange.
  *
  * The lock is written in place. An update would leave a dead version per flush, which cannot be removed
- * while any session holds an old snapshot, and which every later flush would have to step over
+ * while any session holds an old snapshot, and which every later flush would step over
  * (docs/decisions/0002-the-fence.md).
  */
 export const FENCE: Statement = {
@@ -80,10 +74,7 @@ select 1 / count(*) from noted`,
 /** How many of the latest numbers of a lane are kept; at most twice as many exist. */
 export const FLUSHES_KEPT = 1_000;
 
-/**
- * $1 lane; removes the numbers from $2 to before $3. Every FLUSHES_KEPT-th flush removes its own range from
- * the start, since earlier removed numbers may still be in the index.
- */
+/** $1 lane; range from $2 to before $3. Ranges never overlap: removed entries may stay in the index. */
 export const FORGET_FLUSHES: Statement = {
   name: 'writer_forget_flushes',
   text: `
@@ -91,7 +82,7 @@ delete from lane_flushes
 where lane = $1::int and batch >= $2::bigint and batch < $3::bigint`,
 };
 
-/** The given rows, under the name r. Bytes are base64. */
+/** SQL of the given rows, with the alias r. Bytes are base64. */
 function rowsOf(mutation: Mutation): string {
   const fields = fieldsOf(mutation).map(
     ([name, type]) => `${name} ${type === 'bytea' ? 'text' : type}`,
@@ -99,7 +90,6 @@ function rowsOf(mutation: Mutation): string {
   return `json_to_recordset($1::json) as r(${fields.join(', ')})`;
 }
 
-/** @param rows the given rows, under the name r */
 function insertText(mutation: Insert, rows = rowsOf(mutation)): string {
   const { table, columns, defaults, onConflict } = mutation;
   const value = (column: string) => {
@@ -132,7 +122,7 @@ function deleteText(mutation: Delete): string {
   return `delete from ${table.name} t\nusing ${rowsOf(mutation)}\nwhere ${rowsWith(columns, where)}`;
 }
 
-/** Rows with the given values in these columns, and those values. */
+/** Condition on rows with the given values in these columns, and these values in others. */
 function rowsWith(columns: readonly string[], values: Delete['where'] = {}): string {
   return [
     ...columns.map((column, at) =>
@@ -155,11 +145,7 @@ function textOf(mutation: Mutation, tables: readonly Table[]): string {
   }
 }
 
-/** The form in which rows of one kind are sent. */
-export interface Forms {
-  readonly objects: Statement;
-  readonly lines?: Statement | undefined;
-}
+export type Forms = { readonly objects: Statement; readonly lines?: Statement | undefined };
 
 const nameOf = (verb: string, { kind }: Mutation) =>
   `writer_${verb}${kind.replace('.', '_').toLowerCase()}`;
@@ -174,35 +160,30 @@ export function formsOf(mutation: Mutation, tables: readonly Table[]): Forms {
   };
 }
 
-/** The result lacks a row that existed. */
+/** Existing rows are missing from the result. */
 const GATE = 'on conflict do nothing\nreturning id';
 
-/**
- * The insert of gated units: an existing row stays and is missing from the result. So is a sequence with
- * the id of a deleted one whose instances still exist.
- */
+/** An existing row stays, and is missing from the result; so is a new one whose id is in `unless`. */
 export function gateForms(mutation: Insert, { unless }: Gate): Forms {
   const name = nameOf('gated_', mutation);
   const lines = mutation.lines === undefined ? undefined : gatedLines(mutation, name);
   if (unless === undefined) {
     return { objects: { name, text: `${insertText(mutation)}\n${GATE}` }, lines };
   }
-  // Citus accepts the comparison with a table only when the source is a materialized CTE (docs/operate/citus.md).
+  // Citus compares with a table only if the source is a materialized CTE (docs/operate/citus.md).
   const given = `with given as materialized (\n  select * from ${rowsOf(mutation)}\n)`;
   const barred = `where not exists (select 1 from ${unless.name} t where t.id = r.id)`;
   const text = `${given}\n${insertText(mutation, 'given r')}\n${barred}\n${GATE}`;
   return { objects: { name, text }, lines };
 }
 
-/** A character as a literal of SQL. */
 function escaped(character: string): string {
   return `E'\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}'`;
 }
 
-/** The quote is a character that no row contains. */
+/** No row contains the quote character. */
 const CSV = `format csv, delimiter ${escaped(CELL_END)}, null ${escaped(NULL_CELL)}, quote E'\\x02'`;
 
-/** For rows that are lines. */
 function copied(mutation: Insert, name: string): Statement {
   const { table, columns } = mutation;
   const text = `copy ${table.name} (${columns.join(', ')}) from stdin with (${CSV})`;
@@ -210,17 +191,13 @@ function copied(mutation: Insert, name: string): Statement {
   return { name: `${name}_lines`, text, isCopy: true, ofCells };
 }
 
-/** $1, $2, … are the cells of a line. */
 function cellsText(mutation: Insert): string {
   const { table, columns } = mutation;
   const cells = fieldsOf(mutation).map(([, type], i) => `$${i + 1}::${type}`);
   return `insert into ${table.name} (${columns.join(', ')})\nvalues (${cells.join(', ')})`;
 }
 
-/**
- * The gated insert of lines, which COPY cannot do: $1 is their text. The offset keeps each line from being
- * split once per column.
- */
+/** COPY cannot do this; $1 is the text. The offset prevents splitting each line once per column. */
 function gatedLines(mutation: Insert, name: string): Statement {
   const { table, columns } = mutation;
   const cells = fieldsOf(mutation).map(([, type], i) => `l.cells[${i + 1}]::${type}`);

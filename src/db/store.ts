@@ -1,6 +1,6 @@
 /**
- * The store of all rooms: all tables, and all kinds of mutations with their statements. Every thread builds
- * the same store, so that the index of a kind identifies it between threads. Pure.
+ * All tables, and all kinds of mutations with their statements. Every thread builds the same store, so the
+ * index of a kind identifies it between threads. Pure.
  */
 
 import type { Mutation } from './mutation.js';
@@ -18,23 +18,20 @@ import {
 } from './statements.js';
 import type { Table } from './table.js';
 
-/** The mutations of one room, in the order in which a batch runs them. */
+/** The mutations of a room, in the order in which a batch runs them. */
 type RoomStore = readonly Readonly<Record<string, Mutation>>[];
 
 export interface Kind extends Pick<Mutation, 'merge' | 'group'> {
   readonly mutation: Mutation;
-  /** The index of the kind that it narrows. */
   readonly narrows: number | undefined;
   readonly forms: Forms;
-  /** The statement as the gate of a unit. */
+  /** The statement when it is the gate of a unit. */
   readonly gate: (Forms & { readonly isOfBatches: boolean }) | undefined;
 }
 
-/** By index. */
 export type Kinds = readonly Kind[];
 
 export interface Store {
-  /** By name. */
   readonly tables: Readonly<Record<string, Table>>;
   /**
    * The order in which a batch runs the statements. It makes one statement per kind equivalent to running
@@ -46,7 +43,6 @@ export interface Store {
    * Only barriers touch tables of two rooms, so the order of the rooms does not matter.
    */
   readonly kinds: Kinds;
-  /** Everything that a connection of the writer prepares. */
   readonly statements: readonly Statement[];
 }
 
@@ -83,7 +79,6 @@ function statementsOf({ forms, gate }: Kind): Statement[] {
   );
 }
 
-/** All statements as one text, committed as docs/statements.sql. */
 export function statementsText({ statements }: Store): string {
   const parts = statements.map(({ name, text }) => `-- ${name}\n${text.trim()};\n`);
   return `-- What the writer sends; npm run generate writes this file.\n\n${parts.join('\n')}`;

@@ -1,7 +1,6 @@
 /**
- * The declaration of a table by its room: the columns are spelled there and in the migration, and nowhere
- * else. Statements, types of rows and the simulation derive from it; a test compares it with a database.
- * Pure.
+ * Declares a table of a room: the columns are spelled only there and in the migration. Statements, types of
+ * rows and the simulation derive from it; a test compares it with a database. Pure.
  */
 
 export type BaseType =
@@ -24,16 +23,13 @@ interface Marks<Column extends string> {
   readonly instance?: Column;
   /** The column of the sequence with which the row is deleted. */
   readonly sequence?: Column;
-  /**
-   * What the rows, which stay, store of deleted instances: one part of a WITH, as `name as (statement)`.
-   * `doomed` has the ids of the instances, whose rows still exist.
-   */
+  /** What remains of deleted instances, whose ids `doomed` has: a part of a WITH, `name as (…)`. */
   readonly keptOfInstances?: string;
-  /** The tenant of a row without a tenant column: a condition in which `$T` is the tenant. */
+  /** The condition for rows of the tenant `$T` in a table without a tenant column. */
   readonly ofTenant?: string;
   /** Why the rows stay when a tenant is moved to another cell. */
   readonly stays?: string;
-  /** The parent of rows that name no instance: a tenant without parents has no such rows. */
+  /** The parent table of rows that name no instance: a tenant without parents has none. */
   readonly follows?: string;
   /** Unique indexes besides the key, by name. */
   readonly unique?: Readonly<Record<string, readonly Column[]>>;
@@ -42,7 +38,6 @@ interface Marks<Column extends string> {
 export interface Table<C extends Columns = Columns, Key extends string = string>
   extends Marks<string> {
   readonly name: string;
-  /** The primary key, in its order. */
   readonly key: readonly Key[];
   readonly columns: C;
 }
@@ -56,7 +51,6 @@ export function table<const C extends Columns, const Key extends keyof C & strin
   return { name, key, columns, ...marks };
 }
 
-/** A table whose rows are deleted with their instance. */
 export function belonging<
   const C extends Columns & { readonly instance_id: 'uuid' },
   const Key extends keyof C & string,
@@ -83,7 +77,7 @@ type Value<Type extends ColumnType, Json> = Type extends `${infer Base}?`
         ? number
         : string;
 
-/** A row as it is read: JSON as text, times as RFC 3339, bytes in base64. */
+/** A row as read: JSON as text, times as RFC 3339, bytes in base64. */
 export type StoredRow<T extends Table, C extends ColumnOf<T> = ColumnOf<T>> = {
   readonly [K in C]: Value<TypeOf<T, K>, string>;
 };
@@ -92,7 +86,7 @@ type Nullable<T extends Table, C extends ColumnOf<T>> = {
   [K in C]: null extends Value<TypeOf<T, K>, string> ? K : never;
 }[C];
 
-/** A row as it is written: JSON as any serializable value; nullable columns may be omitted. */
+/** A row as written: JSON as any serializable value; nullable columns may be omitted. */
 export type WrittenRow<T extends Table, C extends ColumnOf<T> = ColumnOf<T>> = {
   readonly [K in Exclude<C, Nullable<T, C>>]: Value<TypeOf<T, K>, unknown>;
 } & { readonly [K in Nullable<T, C>]?: Value<TypeOf<T, K>, unknown> | undefined };
@@ -107,7 +101,6 @@ export function columnsBut<T extends Table, const B extends ColumnOf<T>>(
   );
 }
 
-/** These columns of a table. */
 export function columnsOf<T extends Table, const C extends ColumnOf<T>>(
   _table: T,
   ...columns: readonly C[]
@@ -115,12 +108,10 @@ export function columnsOf<T extends Table, const C extends ColumnOf<T>>(
   return columns;
 }
 
-/** Columns as a SELECT names them. */
 export function selected(columns: readonly string[], alias?: string): string {
   return columns.map((column) => (alias === undefined ? column : `${alias}.${column}`)).join(', ');
 }
 
-/** The base type of a column, and whether it is nullable. */
 export function columnType(
   { columns }: Table,
   column: string,

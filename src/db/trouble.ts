@@ -1,18 +1,16 @@
 /**
- * Classifies errors of the database by SQLSTATE: whether the data or the database is at fault, and what
- * callers are told, which never includes names of tables and hosts. Pure.
+ * Classifies errors of the database by SQLSTATE: whether the data or the database is at fault, and the
+ * messages for callers, which never name tables or hosts. Pure.
  */
 
 import type { TroubleKind } from '../../schema/system.js';
 import { conflict, EngineError } from '../base/errors.js';
 
 const RETRY_AFTER_MS = 1_000;
-
 /** The SQLSTATE of `execution.update` when its row has another version. */
 const STALE = '22P02';
 const UNIQUE_VIOLATION = '23505';
 
-/** Why the database refused a unit. */
 export function refusedUnit(sqlState: string, reason: string): EngineError {
   if (sqlState === UNIQUE_VIOLATION) return conflict('a row with this key exists already');
   if (sqlState === STALE) return conflict('it was changed meanwhile');
@@ -21,9 +19,9 @@ export function refusedUnit(sqlState: string, reason: string): EngineError {
 }
 
 /**
- * Whether a refusal is the fault of the data: values (22), constraints (23), data that is too large or too
- * deep (54), or in an encoding that the server cannot convert (0A000, which has other meanings too). Any
- * other SQLSTATE is about the database: the unit is retried and fails nothing.
+ * Whether the data is at fault: values (22), constraints (23), data that is too large or too deep (54), or
+ * in an encoding that the server cannot convert (0A000, which has other meanings too). Any other SQLSTATE
+ * is about the database: the unit is retried and fails nothing.
  */
 export function isFaultOfData(sqlState: string, message: string): boolean {
   return /^(22|23|54)/.test(sqlState) || (sqlState === '0A000' && /conversion/.test(message));
@@ -43,15 +41,14 @@ const TROUBLE_TEXTS: Readonly<Record<TroubleKind, string>> = {
   other: 'it fails',
 };
 
-/** Why the database does not serve the writer. */
 export interface DatabaseTrouble {
   readonly kind: TroubleKind;
-  /** Absent when no server has responded. */
+  /** Absent if no server responded. */
   readonly sqlState?: string;
   readonly message: string;
 }
 
-/** By SQLSTATE, or by its class. */
+/** By SQLSTATE or its class. */
 const TROUBLES: Readonly<Record<string, TroubleKind>> = {
   '08': 'unreachable',
   '57P01': 'unreachable',
@@ -69,10 +66,10 @@ const TROUBLES: Readonly<Record<string, TroubleKind>> = {
   25006: 'read-only',
 };
 
-/** No class begins with an E, unlike the codes of sockets, such as EPIPE. */
+/** No class begins with E, unlike the codes of sockets, such as EPIPE. */
 const SQLSTATE = /^(?!E)[0-9A-Z]{5}$/;
 
-/** @param code a SQLSTATE, or of an error of sockets, such as ECONNREFUSED */
+/** @param code a SQLSTATE, or the code of a socket error, such as ECONNREFUSED */
 export function databaseTrouble(code: string | undefined, message: string): DatabaseTrouble {
   if (code === 'EMFILE' || code === 'ENFILE') return { kind: 'descriptors', message };
   if (code === undefined || !SQLSTATE.test(code)) return { kind: 'unreachable', message };
@@ -80,34 +77,26 @@ export function databaseTrouble(code: string | undefined, message: string): Data
   return { kind, sqlState: code, message };
 }
 
-/** The same of any thrown value. */
 export function troubleOf(error: unknown): DatabaseTrouble {
   const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
   return databaseTrouble(typeof code === 'string' ? code : undefined, String(message));
 }
 
-/**
- * Whether the database is temporarily unavailable: connections are refused, timed out or cut, or the server
- * starts, stops or has no free connection.
- */
+/** Connections are refused, timed out or cut, or the server starts, stops or has no free connection. */
 export function isUnavailable(error: unknown): boolean {
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string') return /^(E[A-Z]+|08...|53...|57P0[123])$/.test(code);
-  // A server without TLS says so with the same word, and stays so.
+  // The message of a server without TLS has these words too, but it is permanent.
   return error instanceof Error && /^(?!.*SSL).*(?:connection|timeout)/i.test(error.message);
 }
 
-/** @param what such as `takes no writes` */
 export function databaseDown(what: string, { kind, sqlState }: DatabaseTrouble, cause?: unknown) {
   const state = sqlState === undefined ? '' : ` (${sqlState})`;
   const message = `unavailable: the database ${what}: ${TROUBLE_TEXTS[kind]}${state}`;
   return new EngineError('ENG_DATABASE_DOWN', message, RETRY_AFTER_MS, cause);
 }
 
-/**
- * The error for callers that wait for a commit while the database takes no writes. A full disk needs an
- * operator; changes wait for anything else to pass.
- */
+/** Only a full disk needs an operator; for anything else changes wait. */
 export function stallOf(trouble: DatabaseTrouble) {
   const ofReads = databaseDown('takes no writes', trouble);
   if (trouble.kind !== 'disk-full') return { ofReads };

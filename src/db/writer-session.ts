@@ -1,11 +1,11 @@
 /**
- * One connection of the writer: its prepared statements, whole flushes sent in one exchange, and the
- * queries that determine the outcome of a flush whose answer was lost.
+ * One connection of the writer: its prepared statements, flushes sent in one exchange, and the queries that
+ * determine the outcome of a flush whose answer was lost.
  *
  * A flush is one exchange of the extended protocol: all its commands, then a single Sync. Without a `begin`
- * such an exchange is one transaction, which the Sync commits; when a command fails, all of it is rolled
- * back and the server skips everything up to the Sync. The `pipeline` mode of `pg` sends a Sync after every
- * query, so that the commands behind a failed fence would commit one by one.
+ * the exchange is one transaction, which the Sync commits; when a command fails, all of it is rolled back
+ * and the server skips to the Sync. The `pipeline` mode of `pg` sends a Sync after every query, so that
+ * commands after a failed fence would commit one by one.
  */
 
 import pg from 'pg';
@@ -15,19 +15,17 @@ import { cellsOf } from './lines.js';
 import { doubtPrimary, provePrimary } from './primary.js';
 import { type Statement, WRITER_SETTINGS } from './statements.js';
 
-/** A statement with its parameters or rows. */
 export type Command =
   | { readonly statement: Statement; readonly values: readonly string[] }
   | RowsCommand;
 
 export type Answer =
-  /** The columns of every returned row, and the tag of the last command. */
   | {
       readonly kind: 'done';
       readonly rows: readonly (readonly (string | null)[])[];
       readonly tag: string;
     }
-  /** The server refused command `at`; the commands behind it did not run. */
+  /** The server refused command `at`; later ones did not run. */
   | {
       readonly kind: 'failed';
       readonly at: number;
@@ -37,28 +35,19 @@ export type Answer =
   /** The connection broke; the outcome is unknown. */
   | { readonly kind: 'lost'; readonly message: string };
 
-/** Identifies a server process for ever: process ids are reused, start times are not. */
-export interface BackendId {
-  readonly pid: number;
-  readonly startedAt: string;
-}
+/** Identifies a server process: process ids are reused, start times are not. */
+export type BackendId = { readonly pid: number; readonly startedAt: string };
 
-export interface LaneRow {
-  readonly epoch: number;
-  /** The number of the last committed flush; 0 when there was none. */
-  readonly batch: number;
-}
+export type LaneRow = { readonly epoch: number; readonly batch: number };
 
-/** One wait for a terminated backend; the caller's deadline must be longer. */
+/** Wait for a terminated backend; the caller's timeout must be longer. */
 const TERMINATE_WAIT_MS = 2_000;
-
-/** The class of warnings. */
 const WARNING = /^01/;
 
 export class WriterSession {
   readonly backend: BackendId;
   readonly #client: pg.Client;
-  /** Warnings of the server during the last exchange. */
+  /** A warning of the server during the last exchange. */
   #warning: string | undefined;
 
   private constructor(client: pg.Client, backend: BackendId) {
@@ -97,8 +86,8 @@ export class WriterSession {
   /**
    * Sends the commands and one Sync. Never rejects. One exchange at a time.
    *
-   * When an operator cancels a commit's wait for a replica, the server answers normally, with a warning
-   * before. The commit is not on the replica, so it must not count as done.
+   * When an operator cancels a commit's wait for a replica, the server sends a warning and the usual
+   * answer. The commit is not on the replica, so it must not count as done.
    */
   async exchange(commands: readonly Command[]): Promise<Answer> {
     this.#warning = undefined;
@@ -117,26 +106,8 @@ export class WriterSession {
     await this.#client.query('rollback');
   }
 
-  /** The current row, without a lock. Undefined when there is no such lane. */
-  readLane(lane: number): Promise<LaneRow | undefined> {
-    return this.#readLane(lane, '');
-  }
-
-  /**
-   * The row once no other session works on it, and its content is on the replicas too. A commit whose
-   * session was ended while it waited for them is visible, and may still be lost with the server. The lock
-   * makes this a transaction that is written behind it and has to wait for them as well.
-   * @throws Error also when that wait was cancelled
-   */
-  async settledLane(lane: number): Promise<LaneRow | undefined> {
-    this.#warning = undefined;
-    const row = await this.#readLane(lane, 'for no key update');
-    if (this.#warning !== undefined) throw new Error(this.#warning);
-    if (row !== undefined) provePrimary(this.#client);
-    return row;
-  }
-
-  async #readLane(lane: number, lock: string): Promise<LaneRow | undefined> {
+  /** The current row; undefined if there is no such lane. */
+  async readLane(lane: number, lock = ''): Promise<LaneRow | undefined> {
     const { rows } = await this.#client.query<{ epoch: string; batch: string }>(
       `select epoch::text as epoch, coalesce(
          (select max(f.batch) from lane_flushes f where f.lane = l.lane), 0)::text as batch
@@ -146,14 +117,26 @@ export class WriterSession {
     const row = rows[0];
     return row && { epoch: Number(row.epoch), batch: Number(row.batch) };
   }
+  /**
+   * The row once no other session works on it, and its content is on the replicas too. A commit whose
+   * session ended during its wait for them is visible, and may still be lost with the server. The lock
+   * makes this a later transaction, which has to wait for them as well.
+   * @throws Error also when that wait was cancelled
+   */
+  async settledLane(lane: number): Promise<LaneRow | undefined> {
+    this.#warning = undefined;
+    const row = await this.readLane(lane, 'for no key update');
+    if (this.#warning !== undefined) throw new Error(this.#warning);
+    if (row !== undefined) provePrimary(this.#client);
+    return row;
+  }
 
-  /** Only when it is gone it can commit nothing. @returns false when it still exists; retry */
+  /** Once it has ended it can commit nothing. @returns false if it still exists; retry */
   terminate({ pid, startedAt }: BackendId): Promise<boolean> {
     const isIt = 'pid = $1::int and extract(epoch from backend_start)::text = $2::text';
     return this.#terminate(isIt, [pid, startedAt]);
   }
 
-  /** The same for all other backends of this database with that name. */
   terminateAll(applicationName: string): Promise<boolean> {
     const isOne =
       'application_name = $1::text and datname = current_database() and pid <> pg_backend_pid()';
@@ -169,7 +152,6 @@ export class WriterSession {
     return rows.length === 0;
   }
 
-  /** Its server gets no commit confirmed. */
   doubt(): void {
     doubtPrimary(this.#client);
   }
@@ -186,10 +168,10 @@ export class WriterSession {
   }
 }
 
-/** `gone`, finished, or waiting for its client: its answer was lost on the way. */
+/** `gone` includes finished and waiting for its client: the answer was lost. */
 export type BackendState = 'working' | 'waits for a replica' | 'gone';
 
-/** @param client another connection, unconnected; closed when this returns or throws */
+/** @param client an unconnected client, which is closed in any case */
 export async function backendState(client: pg.Client, backend: BackendId): Promise<BackendState> {
   // A connection error also fails the query below.
   client.on('error', () => undefined);
@@ -208,7 +190,6 @@ export async function backendState(client: pg.Client, backend: BackendId): Promi
   }
 }
 
-/** A refusal as the error that `pg` would throw. */
 function errorOf(answer: Exclude<Answer, { kind: 'done' }>): Error {
   const code = answer.kind === 'failed' ? answer.sqlState : undefined;
   return Object.assign(new Error(answer.message), { code });
@@ -226,23 +207,18 @@ async function ownBackend(client: pg.Client): Promise<BackendId> {
   return rows[0]!;
 }
 
-/** Kept between flushes; few need more. */
+/** The size kept between flushes; few need more. */
 const KEPT_BYTES = 1024 * 1024;
-
-/** Maximum bytes of a UTF-16 unit in UTF-8. */
 const BYTES_PER_UNIT_MAX = 3;
 
 const [OPEN, COMMA, CLOSE, LINE_FEED] = [0x5b, 0x2c, 0x5d, 0x0a] as const;
 
-/**
- * Encodes the texts of rows into one reused buffer. Joining them into one text first would copy them once
- * more, and one character outside of Latin-1 would double the memory of all of them.
- */
+/** One reused buffer: joined texts would be copied once more, and doubled by one non-Latin character. */
 export class RowsBuffer {
   #bytes = Buffer.allocUnsafeSlow(KEPT_BYTES);
   #length = 0;
 
-  /** The rows as their statement takes them; valid until the next call. */
+  /** The rows as their statement takes them. Valid until the next call. */
   bytesOf({ rows, areLines }: Pick<RowsCommand, 'rows' | 'areLines'>): Buffer {
     if (this.#bytes.length > KEPT_BYTES) this.#bytes = Buffer.allocUnsafeSlow(KEPT_BYTES);
     this.#length = 0;
@@ -275,23 +251,21 @@ export class RowsBuffer {
   }
 }
 
-/** Missing in the types of `pg`. */
 interface CopyingConnection extends pg.Connection {
   sendCopyFromChunk(chunk: Buffer): void;
   endCopyFrom(): void;
 }
 
 const NO_VALUES: readonly Buffer[] = [];
-
 const ROWS = new RowsBuffer();
 
 /**
- * Up to so many lines are inserted one by one: the server answers the start of a copy, which wakes the
+ * Up to this number lines are inserted one by one: the server answers the start of a copy, which wakes the
  * writer and costs more than the copy saves (docs/decisions/0001-group-commit.md).
  */
 const FEW_LINES = 2;
 
-/** When an earlier command failed and the copy did not start, the server skips its data. */
+/** If an earlier command failed and the copy did not start, the server skips its data. */
 function sendRows(connection: CopyingConnection, command: RowsCommand): void {
   const { name, isCopy, ofCells } = command.statement;
   if (ofCells !== undefined && command.rows.length <= FEW_LINES) {
@@ -314,7 +288,7 @@ function sendValues(
   connection.execute(null, true);
 }
 
-/** Writes messages that one Sync ends. */
+/** Writes messages, which one Sync follows. */
 type Messages = (connection: pg.Connection) => void;
 
 function parsing(statements: readonly Statement[]): Messages {
@@ -323,7 +297,6 @@ function parsing(statements: readonly Statement[]): Messages {
   };
 }
 
-/** The methods that `pg` calls on the active query; see its Client. */
 class Exchange implements pg.Submittable {
   readonly #messages: Messages;
   readonly #done: (answer: Answer) => void;

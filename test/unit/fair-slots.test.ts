@@ -352,18 +352,18 @@ test('tenants take turns within one priority, and not across priorities', () => 
 test('it knows whether anybody else waits than the tenant that asked last, for a while', () => {
   const queue = new RunQueue();
   const unitsMax = (now: number) => {
-    queue.look(now);
+    queue.update(now);
     return queue.unitsMax;
   };
-  queue.asked('a', 0);
+  queue.served('a', 0);
   push(queue, NORMAL, 'a1');
   assert.equal(unitsMax(0), LIMITS.dueUnitsMax);
-  queue.asked('b', 0);
-  queue.asked('', 1);
+  queue.served('b', 0);
+  queue.served('', 1);
   assert.equal(unitsMax(1), LIMITS.dueUnitsSharedMax);
   assert.equal(unitsMax(LIMITS.sharedForMs), LIMITS.dueUnitsMax);
   push(queue, LOW, 'b1');
-  queue.asked('a', LIMITS.sharedForMs);
+  queue.served('a', LIMITS.sharedForMs);
   assert.equal(unitsMax(LIMITS.sharedForMs), LIMITS.dueUnitsSharedMax);
 });
 

@@ -1,22 +1,20 @@
-/** Filters as data: a row for each query parameter that narrows a list. Pure. */
+/** Filters as data: one row for each query parameter that narrows a list. Pure. */
 
 import { type BaseType, type ColumnOf, columnType, type Table } from '../table.js';
 import type { Conditions } from './query.js';
 
-/** Rows whose column has the value or one of several; of a JSON column its top-level keys. */
+/** Selects rows whose column has the value or one of several; of a JSON column, its top-level keys. */
 export interface Filter {
   readonly column: string;
   readonly type: BaseType;
-  /** Another condition, given the column and the placeholder of one value. */
+  /** Another condition. @param value a placeholder */
   readonly holds?: (column: string, value: string) => string;
-  /** Texts that replace the value. */
   readonly textsOf?: (value: string) => readonly string[];
 }
 
-/** By query parameter. */
 export type Filters<Member extends string> = { readonly [M in Member]: Filter };
 
-/** Values of a parameter. Nothing, '' and an empty list do not filter. */
+/** The value of a parameter. Undefined, null, '' and an empty list do not filter. */
 type Wanted =
   | string
   | number
@@ -40,7 +38,6 @@ export function filtersOf<T extends Table, const C extends ColumnOf<T>>(
   return Object.fromEntries(rows) as unknown as Filters<C>;
 }
 
-/** Rows before a time, and rows after it. */
 export function timeFilters<T extends Table>(
   table: T,
   column: ColumnOf<T>,
@@ -53,11 +50,7 @@ export function timeFilters<T extends Table>(
   };
 }
 
-/**
- * Rows in which one of the texts contains the value, in any case, in all of Unicode and every locale: no
- * locale-dependent function is used.
- * @param texts of a column
- */
+/** Ignores case in all of Unicode, independent of the locale. @param texts SQL of the texts of a column */
 export function contains(column: string, texts = (name: string) => `array[${name}]`): Filter {
   const decomposed =
     'case when octet_length(said) = length(said) then said ' +
@@ -111,23 +104,20 @@ function add(
   }
 }
 
-// ---------------------------------------------------------------- any case
-
-// Case-insensitive comparison in all of Unicode, independent of the locale of a database
+// Case-insensitive comparison in all of Unicode, independent of the database's locale
 // (docs/decisions/0016-lists.md): `lower` of Postgres folds nothing beyond ASCII in `C`. So letters are
 // folded here, and the database gets the few that it has to map.
 
 /** The folded search text, and the letters that make stored texts comparable with it. */
 interface Sought {
   readonly text: string;
-  /** Letters, each mapped to the one at its index in `to`; those without one are removed. */
+  /** Letters, each mapped to the letter at its index in `to`, or removed without one. */
   readonly from: string;
   readonly to: string;
 }
 
-/** The dot of a Turkish capital, which small letters do not have. */
+/** The dot of a Turkish capital, which small letters lack. */
 const DOT = '\u0307';
-
 /** Small letters without a capital: final sigma, dotless i, iota below, and old Cyrillic forms. */
 const FURTHER = 'ς\u0131\u0345ᲀᲁᲂᲃᲄᲅᲆᲇᲈ';
 
@@ -145,18 +135,17 @@ function soughtInAnyCase(text: string): Sought {
   return { text: bare || folded, from, to: [...letters.values()].join('') };
 }
 
-/** Every letter followed by its marks, and ligatures as letters, as Postgres decomposes them too. */
+/** Each letter followed by its marks, and ligatures as letters, as Postgres decomposes them too. */
 function decomposed(text: string): string {
   return text.normalize('NFKD').replace(/[ßẞ]/g, 'ss');
 }
 
-/** A letter that a mapping turns into several letters is left as it is. */
+/** A letter that maps to several letters stays as it is. */
 function foldLetter(letter: string): string {
   const upper = single(letter.toUpperCase(), letter);
   return single(upper.toLowerCase(), upper);
 }
 
-/** All other letters that fold to it. */
 function likeLetters(folded: string): Set<string> {
   const upper = single(folded.toUpperCase(), folded);
   const all = [upper, ...[...FURTHER].filter((letter) => foldLetter(letter) === folded)];

@@ -1,6 +1,6 @@
 /**
- * Lists as data: columns, order, owner and filters. A list with filters that no index serves scans its rows
- * in order, up to a bounded number. Pure.
+ * Lists as data: columns, order, owner and filters. If no index serves the filters, a list scans a bounded
+ * number of its rows in order. Pure.
  */
 
 import { invalid } from '../../base/errors.js';
@@ -14,58 +14,50 @@ interface List<Row, Of extends string, By extends string>
   extends Partial<Pick<PageRequest<Row>, 'toText' | 'cheaper'>> {
   readonly columns: string;
   readonly from: string;
-  /** Required parameters: a list never spans more by mistake. */
+  /** Required parameters: no list omits them by mistake. */
   readonly of?: Filters<Of>;
-  /** Optional parameters. */
   readonly by?: Filters<By>;
-  /** A condition on every row. */
   readonly always?: string;
-  /** Absent: indexes find the rows, or there are few. */
+  /** Absent: indexes serve all filters, or there are few rows. */
   readonly walk?: Walk<NoInfer<By>>;
-  /** SQL text for lists without a cursor. */
   readonly order: Order | string;
 }
 
 const SMALLER_PAGE = 'name the tenant, or ask for a smaller offset and limit';
 
-/** How a bounded number of rows is scanned, in the order of the list, if no index serves the filters. */
+/** How a list whose filters no index serves scans a bounded number of rows, in its order. */
 interface Walk<By extends string> {
-  /** With the alias of the list. */
+  /** Includes the alias of the list. */
   readonly table: string;
   readonly alias: string;
-  /**
-   * Each has its own index: the first requested one is scanned. For several values, their rows are merged
-   * in the order of the list.
-   */
+  /** Filters with an index: the first requested one is scanned; several values are merged. */
   readonly along: readonly By[];
-  /** Selective filters, whose rows are looked up instead. */
+  /** Selective filters: their rows are looked up instead. */
   readonly found?: readonly By[];
-  /** The index of all rows, used without any of them. Absent: there is none. */
+  /** Whether there is an index of all rows, used without such filters. */
   readonly isOfAll?: true;
-  /** The condition of the partial indexes. */
   readonly only?: string;
-  /** Bounds of the order, which every index has. */
+  /** Bounds of the order, which all indexes serve. */
   readonly within: readonly By[];
-  /** Read with each scanned row. */
   readonly join?: string;
-  /** The same, where scanned rows tell whether it is needed. */
+  /** A join that only some scanned rows need. */
   readonly sieve?: Sieve;
 }
 
 interface Sieve {
-  /** Joined for scanned rows that meet a condition. */
+  /** @param only the condition of the rows that need it */
   readonly join: (only: string) => string;
-  /** By what walked rows tell. */
+  /** Filters on columns of the scanned rows. */
   readonly by: Filters<string>;
   /** Whether a scanned row has the filtered value itself; otherwise everything is joined. */
   readonly isTold: string;
 }
 
-/** A checked query, which may have other parameters too. */
+/** A validated query, which may have other parameters too. */
 type Asked<Of extends string, By extends string> = { readonly [M in Of]: string } & Narrowing<By> &
   Partial<PageBounds> & { readonly max_bytes?: number | undefined };
 
-/** A list as the request of one of its pages. */
+/** Returns a function from queries to requests of a page. */
 export function list<Row, Of extends string = never, By extends string = never>(
   shape: List<Row, Of, By>,
 ): (asked: Asked<Of, By>) => PageRequest<Row> {
@@ -89,16 +81,12 @@ export function list<Row, Of extends string = never, By extends string = never>(
     const text =
       `select ${columns} from ${from} ${conditions.where} ` +
       `order by ${orderText} ${conditions.page(asked)}`;
-    const query = conditions.query(text);
-    return {
-      ...common,
-      query,
-      ...(asked.max_bytes !== undefined && { bytesMax: asked.max_bytes }),
-    };
+    const bytes = asked.max_bytes !== undefined && { bytesMax: asked.max_bytes };
+    return { ...common, query: conditions.query(text), ...bytes };
   };
 }
 
-/** Undefined: the list is not scanned, or the index has all that is filtered. */
+/** Undefined if the list is not scanned: an index serves all filters. */
 function walkOf<Row, Of extends string, By extends string>(
   { columns, by, always, walk, order, toText = JSON.stringify }: List<Row, Of, By>,
   asked: Asked<Of, By>,
@@ -155,10 +143,7 @@ function walkOf<Row, Of extends string, By extends string>(
   const all = isEachFetched ? LIMITS.rowsFetchedMax : LIMITS.rowsWalkedMax;
   return {
     query: query(first, asked.cursor, 0),
-    walk: {
-      skip: offset,
-      on: (cursor, taken) => query(all - first, cursor, taken),
-    },
+    walk: { skip: offset, on: (cursor, taken) => query(all - first, cursor, taken) },
     toText: (row) => {
       const { walk_match: _match, walk_end: _end, ...own } = row as WalkedRow;
       return toText(own as Row);
@@ -166,7 +151,7 @@ function walkOf<Row, Of extends string, By extends string>(
   };
 }
 
-/** The rows of each value in the order of the list, of each at most as many as the merged list takes. */
+/** The rows of each value in the order of the list, at most one page of each. */
 function merged(
   table: string,
   alias: string,

@@ -1,4 +1,4 @@
-/** Small reads by statements that each connection prepares once. */
+/** Small reads by prepared statements. */
 
 import { owned } from '../../base/tenancy.js';
 import type { Reader } from './reader.js';
@@ -22,8 +22,7 @@ export function lookup<Row extends object>(
 }
 
 /**
- * The row with this id.
- * @param what names it in the 404 message
+ * @param what names the row in the 404 message
  * @param tenant the required owner; '' is any
  * @throws EngineError 404
  */

@@ -1,4 +1,4 @@
-/** Orders of lists as data: a total order of sort keys, so that the keys of a row are a cursor. Pure. */
+/** Orders of lists as data. An order is total, so that the sort keys of a row are a cursor. Pure. */
 
 import { invalid } from '../../base/errors.js';
 import { type PlaceKeyType, pageCursor, placeIn } from '../../core/page-cursor.js';
@@ -7,24 +7,22 @@ import type { Conditions } from './query.js';
 
 export interface Order {
   readonly text: string;
-  /** The cursor behind a row, which has the keys under their names. */
+  /** The cursor after a row, which has the keys as members. */
   cursorAfter(row: object): string;
-  /** Selects the rows behind that cursor. @throws EngineError 400 when it is no cursor of this order */
+  /** Selects the rows after the cursor. @throws EngineError 400 on a cursor of another order */
   goOn(conditions: Conditions, cursor: string): void;
 }
 
 interface OrderKey {
-  /** The member of the row. */
   readonly name: string;
   readonly type: PlaceKeyType;
   readonly column: string;
-  /** '-': descending. */
   readonly minus?: string;
 }
 
 type Direction = 'ascending' | 'descending';
 
-/** A column; a number with a minus is descending. */
+/** A column; with a minus, a number in descending order. */
 type SortKey<T extends Table> = ColumnOf<T> | `-${ColumnOf<T>}`;
 
 export function orderBy<T extends Table>(
@@ -41,7 +39,7 @@ export function orderBy<T extends Table>(
   return orderOf(parts, direction);
 }
 
-/** The same for rows that belong to no table. */
+/** For rows that belong to no table. */
 export function orderOf(keys: readonly OrderKey[], direction: Direction = 'ascending'): Order {
   const parts = keys.map((key) => ({ minus: '', ...key }));
   const isDescending = direction === 'descending';
@@ -52,17 +50,14 @@ export function orderOf(keys: readonly OrderKey[], direction: Direction = 'ascen
     text,
     cursorAfter: (row) => {
       const values = row as Readonly<Record<string, string | number>>;
-      return pageCursor(
-        text,
-        parts.map(({ name }) => values[name] as string | number),
-      );
+      const place = parts.map(({ name }) => values[name] as string | number);
+      return pageCursor(text, place);
     },
     goOn: (conditions, cursor) => {
       const types = parts.map(({ type }) => type);
       const place = placeIn(text, types, cursor);
-      if (place === undefined) {
+      if (place === undefined)
         throw invalid('cursor is not one that an earlier page of this list gave');
-      }
       const columns = parts.map(({ column, minus }) => minus + column);
       const values = parts.map(
         ({ type, minus }, at) => `${minus}${conditions.param(place[at])}::${type}`,

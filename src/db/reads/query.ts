@@ -1,13 +1,13 @@
 /**
  * Statements whose conditions depend on the request. They contain only the conditions in use, so that the
- * planner can choose the matching index; values are always parameters. Pure.
+ * planner can choose the matching index. Values are always parameters. Pure.
  */
 
 /**
- * Excludes rows of deleted sequences, which are still being removed (docs/retention.md). There are few
- * tombstones, usually none; they are read once per statement.
+ * Excludes rows of deleted sequences that are still being removed (docs/retention.md). The few tombstones,
+ * usually none, are read once per statement.
  *
- * A `case`, of which the planner expects half of the rows. Of a plain `<> all` it expects none when one
+ * The planner expects a `case` to pass half of the rows. It expects a plain `<> all` to pass none when one
  * sequence has nearly all instances, and then reads and sorts all of them for the first page.
  * @param alias of a table with a sequence_id
  */
@@ -16,25 +16,18 @@ export function isPresent(alias: string): string {
 }
 export const IS_PRESENT = isPresent('i');
 
-export interface Query {
-  readonly text: string;
-  readonly values: readonly unknown[];
-}
+export type Query = { readonly text: string; readonly values: readonly unknown[] };
 
-/** A cursor of an order by creation: the exact time as text, and the id. */
-export interface Place {
-  readonly id: string;
-  readonly at: string;
-}
+/** A cursor of the order of creation: the exact time as text, and the id. */
+export type Place = { readonly id: string; readonly at: string };
 
-/** A page of a list. Without `limit` only the size of the response ends it. */
+/** Without `limit` only the size of the response ends the page. */
 export interface PageBounds {
   readonly offset: number;
   readonly cursor?: string | undefined;
   readonly limit?: number | null | undefined;
 }
 
-/** The conditions of one statement, and its numbered parameters. */
 export class Conditions {
   readonly values: unknown[];
   readonly #terms: string[] = [];
@@ -44,13 +37,11 @@ export class Conditions {
     this.values = values;
   }
 
-  /** Adds a value and returns its placeholder, such as `$3`. */
   param(value: unknown): string {
     this.values.push(value);
     return `$${this.values.length}`;
   }
 
-  /** A row comparison: `(created_at, id) > …`. */
   place({ at, id }: Place): string {
     return `(${this.param(at)}::timestamptz, ${this.param(id)}::uuid)`;
   }
@@ -67,7 +58,7 @@ export class Conditions {
     return `(${this.#terms.join(' and ')})`;
   }
 
-  /** `where … and …`, or nothing when there is no condition. */
+  /** '' without conditions. */
   get where(): string {
     return this.#terms.length === 0 ? '' : `where ${this.#terms.join(' and ')}`;
   }

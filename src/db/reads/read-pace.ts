@@ -1,18 +1,13 @@
 /**
  * Limits a tenant with slow lists to one at a time while others use the server, with a rest after each that
- * is as long as the list took, since the database does not schedule fairly by tenant. Only tenants with
- * concurrent reads wait. Pure: time is an argument.
+ * is as long as the list took: the database does not schedule fairly by tenant. Only tenants with
+ * concurrent reads wait. Pure.
  */
 
 import { LIMITS } from '../../base/limits.js';
 import type { TenantActivity } from '../../base/quota/tenant-activity.js';
 
-interface Reading {
-  /** Reads in progress or waiting. */
-  count: number;
-  lastMs: number;
-  restsUntil: number;
-}
+type Reading = { count: number; lastMs: number; restsUntil: number };
 
 export class ReadPace {
   readonly #activity: TenantActivity;
@@ -22,7 +17,7 @@ export class ReadPace {
     this.#activity = activity;
   }
 
-  /** @returns whether it has to wait for the tenant's other reads and their rest */
+  /** @returns whether the read has to wait for the tenant's other reads and their rest */
   begin(tenant: string, now: number): boolean {
     const reading = this.#tenants.get(tenant);
     if (reading === undefined) {

@@ -1,7 +1,7 @@
 /**
- * Runs the SELECTs of the reads: pages by cursor under a byte limit, and small reads at once, both within
- * the time limit. Every failure becomes an `EngineError` here, so that nothing about statements or tables
- * reaches a caller.
+ * Runs the SELECTs of the reads within the time limit: pages by cursor under a byte limit, and small reads
+ * at once. Every failure becomes an `EngineError`, so that no name of a statement or table reaches a
+ * caller.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -16,55 +16,44 @@ import type { Query } from './query.js';
 import type { ReadPace } from './read-pace.js';
 
 export interface Page extends Pick<Batch<unknown>, 'isCut' | 'isWalked'> {
-  /** A JSON array. */
   readonly text: string;
   readonly count: number;
-  /** The cursor behind the last scanned row; undefined without one, and of lists without cursors. */
+  /** The cursor after the last scanned row; undefined for lists without cursors. */
   readonly cursor?: string | undefined;
 }
 
-/** Rows in order, up to the limits. */
 export interface Batch<Row> {
-  /** Their wire records. */
   readonly texts: readonly string[];
   readonly last: Row | undefined;
-  /** The size of the response, or `rowsMax`, ended it: there are more rows. */
+  /** The response size or `rowsMax` ended it: there are more rows. */
   readonly isCut: boolean;
-  /**
-   * The number of rows that a list may scan ended it: only its cursor continues. `last` is the last scanned
-   * row, which may not be in the list.
-   */
+  /** The scan limit ended it at `last`, which may not be in the list: only its cursor continues. */
   readonly isWalked: boolean;
 }
 
 export interface PageRequest<Row> {
   readonly query: Query;
-  /** The wire record of a row as JSON text. */
   readonly toText: (row: Row) => string;
   /** Advice for a caller whose read takes too long. */
   readonly cheaper: string;
-  /** Maximum rows; further ones only show that there are more. Default: all. */
+  /** Default: all. */
   readonly rowsMax?: number;
   /** Default: the size of a response. */
   readonly bytesMax?: number;
-  /** For lists that scan more rows than they return, up to this number. */
+  /** For lists that scan more rows than they return. */
   readonly walk?: WalkedPage | undefined;
-  /** The cursor behind a row. */
   readonly cursorAfter?: ((row: Row & object) => string) | undefined;
 }
 
 interface WalkedPage {
-  /** Rows of the list that are skipped before the page. */
   readonly skip: number;
-  /** Looks past a row, for a page that has that many rows, skipped ones included. */
+  /** Continues after a row. @param taken rows of the page so far, including skipped ones */
   readonly on: (cursor: string, taken: number) => Query;
 }
 
-/** A row of a statement that scans. */
 export interface WalkedRow {
-  /** It is the last row that the statement scanned, which is returned in any case. */
+  /** It is the last scanned row, which is always returned. */
   readonly walk_end?: boolean;
-  /** It is in the list. */
   readonly walk_match?: boolean;
 }
 
@@ -74,36 +63,34 @@ export interface RowsRequest extends Statement {
   readonly cheaper: string;
 }
 
-/** The first piece of a page shows how large its rows are. */
+/** The first piece of a page, which measures the size of its rows. */
 const FIRST_ROWS = 4;
-/** A piece is built within a few milliseconds, so that other requests are served in between. */
+/** Builds within a few milliseconds, so that other requests are served in between. */
 const PIECE_BYTES = 512 * 1024;
-/** Small rows taken at once: a few milliseconds, even with the longest messages. */
+/** Small rows that are handled within a few milliseconds, even with the longest messages. */
 const TAKEN_ROWS = 250;
-/** With the largest contexts of 256 KiB each this is 16 MiB, the most that one read holds. */
+/** With contexts of 256 KiB each this is 16 MiB, the maximum of one read. */
 const PIECE_ROWS_MAX = 64;
-/** Margin of the client over the server's limit: only an unresponsive server reaches it. */
+/** The client's timeout exceeds the server's by this; only a silent server reaches it. */
 const SILENCE_GRACE_MS = 1_000;
-
-/** The owner of the engine's own reads: no tenant has this name. */
+/** The engine's own reads; no tenant has this name. */
 const ENGINE = '\0engine';
 
-/** What the reads of all tenants share. */
 export class SharedReads {
   readonly pool: pg.Pool;
   readonly slowReadMs: number;
   readonly pace: ReadPace;
-  /** One place per connection, so that no read waits within the pool. */
+  /** One slot per connection, so that no read waits within the pool. */
   readonly slots = new FairSlots([
     { activeMax: LIMITS.readsMax, waitingMax: LIMITS.readsWaitingMax },
     { activeMax: LIMITS.readsPerTenantMax, waitingMax: LIMITS.readsWaitingPerTenantMax },
   ]);
-  /** One place for each tenant with slow reads. */
+  /** One slot for each tenant with slow reads. */
   readonly longTurns = new FairSlots([
     { activeMax: Number.POSITIVE_INFINITY, waitingMax: LIMITS.readsWaitingMax },
     { activeMax: 1, waitingMax: LIMITS.readsWaitingPerTenantMax },
   ]);
-  /** Row level security is on (`row-security.ts`). */
+  /** Whether row level security is on (`row-security.ts`). */
   isWalled = false;
 
   constructor(pool: pg.Pool, slowReadMs: number, pace: ReadPace) {
@@ -113,7 +100,7 @@ export class SharedReads {
   }
 }
 
-/** Reads for the engine itself; `of` returns one for a tenant. All share the connections. */
+/** Reads of the engine itself; `of` returns a reader for a tenant. */
 export class Reader {
   readonly #shared: SharedReads;
   readonly #runner: Runner;
@@ -127,7 +114,6 @@ export class Reader {
     this.#party = party;
   }
 
-  /** Of all tenants, in progress. */
   get active(): number {
     return this.#shared.slots.active;
   }
@@ -136,30 +122,24 @@ export class Reader {
     return this.#shared.slots.waiting;
   }
 
-  /**
-   * A reader for requests of a tenant, which uses its share of the connections and sees its rows only.
-   * @param tenant '' is a caller without one, which sees all
-   */
+  /** A reader with the tenant's share of connections, and only its rows. @param tenant '' sees all */
   of(tenant: string): Reader {
     return new Reader(this.#shared, tenant);
   }
 
-  /** From now on the database restricts reads of tenants too. */
+  /** From now on the database restricts the reads of tenants too. */
   wallTenants(): void {
     this.#shared.isWalled = true;
   }
 
-  /**
-   * Reads rows until they end or the response is full. The first row may have any size, so that a caller
-   * who continues at the next offset always makes progress.
-   */
+  /** The first row may have any size, so that a caller who continues by offset makes progress. */
   async page<Row>(request: PageRequest<Row>): Promise<Page> {
     const { texts, last, isCut, isWalked } = await this.batch(request);
     const cursor = last == null ? undefined : request.cursorAfter?.(last);
     return { text: `[${texts.join(',')}]`, count: texts.length, isCut, isWalked, cursor };
   }
 
-  /** The same, for a reader that continues after the last row instead of at an offset. */
+  /** For a caller that continues after the last row instead of at an offset. */
   batch<Row>(request: PageRequest<Row>): Promise<Batch<Row>> {
     return this.#inTurn(request.cheaper, async () => {
       const { query, walk, cursorAfter, cheaper } = request;
@@ -173,7 +153,7 @@ export class Reader {
         const taken = found.texts.length + walk.skip - found.skip;
         const cursor = cursorAfter?.(found.last as Row & object) as string;
         found = await read(walk.on(cursor, taken), { ...found, isCut: false, isWalked: false });
-        // A caller that counts from the beginning and is not there yet cannot continue by a cursor.
+        // A caller with an offset beyond the scanned rows cannot continue by a cursor.
         if (found.isWalked && found.skip > 0) throw slowRead(cheaper);
       }
       return found;
@@ -184,12 +164,12 @@ export class Reader {
     return this.#inTurn(request.cheaper, () => this.#runner.all<Row>(request));
   }
 
-  /** Like `rows`, for a statement without a fixed text and name. */
+  /** For a statement without a fixed text and name. */
   rowsOf<Row extends object>(query: Query, cheaper: string): Promise<Row[]> {
     return this.#inTurn(cheaper, () => this.#runner.all<Row>(query));
   }
 
-  /** Calls `take` with every row, a few at a time, so that other requests are served in between. */
+  /** Calls `take` with every row, in pieces, so that other requests are served in between. */
   each<Row>(query: Query, cheaper: string, take: (row: Row) => void): Promise<void> {
     return this.#inTurn(cheaper, () => {
       const endsAt = performance.now() + this.#shared.slowReadMs;
@@ -200,7 +180,6 @@ export class Reader {
     });
   }
 
-  /** @param cheaper advice for a caller whose read takes too long */
   async #inTurn<T>(cheaper: string, read: () => Promise<T>): Promise<T> {
     const { pace } = this.#shared;
     if (this.#party === ENGINE) return this.#onConnection(cheaper, read);
@@ -259,7 +238,6 @@ export class Reader {
   }
 }
 
-/** A batch that can be continued. */
 interface Collected<Row> extends Batch<Row> {
   readonly bytes: number;
   readonly skip: number;
@@ -275,12 +253,8 @@ async function collect<Row>(
   endsAt: number,
   before?: Collected<Row>,
 ): Promise<Collected<Row>> {
-  const {
-    toText,
-    rowsMax = Number.POSITIVE_INFINITY,
-    bytesMax = LIMITS.responseBytesMax,
-    walk,
-  } = request;
+  const { toText, rowsMax = Number.POSITIVE_INFINITY, walk } = request;
+  const { bytesMax = LIMITS.responseBytesMax } = request;
   const texts = [...(before?.texts ?? [])];
   let { last, bytes, skip } = before ?? { last: undefined, bytes: 2, skip: walk?.skip ?? 0 };
   const ended = (isCut: boolean, isWalked = false) => ({
@@ -292,10 +266,10 @@ async function collect<Row>(
     isWalked,
   });
   for (;;) {
-    const asked = skip > 0 ? PIECE_ROWS_MAX : rowsToRead(texts.length, bytes);
+    const wanted = skip > 0 ? PIECE_ROWS_MAX : rowsToRead(texts.length, bytes);
     const leftMs = endsAt - performance.now();
     if (leftMs < 0) throw slowRead(request.cheaper);
-    const rows = await reader.read(asked, leftMs + SILENCE_GRACE_MS);
+    const rows = await reader.read(wanted, leftMs + SILENCE_GRACE_MS);
     for (const row of rows) {
       const { walk_end: isEnd, walk_match: isMatch } = row as WalkedRow;
       if (isEnd && !isMatch) {
@@ -316,7 +290,7 @@ async function collect<Row>(
       last = row;
       if (isEnd) return ended(true, true);
     }
-    if (rows.length < asked) return ended(false);
+    if (rows.length < wanted) return ended(false);
   }
 }
 
@@ -325,16 +299,14 @@ function rowsToRead(count: number, bytes: number): number {
   return Math.max(1, Math.min(Math.floor((PIECE_BYTES * count) / bytes), PIECE_ROWS_MAX));
 }
 
-// ---------------------------------------------------------------- errors
-
-/** The statement was cancelled: by its time limit, which is the only reason here. */
+/** Only the statement timeout cancels these statements. */
 const QUERY_CANCELED = '57014';
 
-/** Messages of `pg`, without a code, for a connection that broke or was not made. */
+/** Messages of `pg`, without a code, for a broken or failed connection. */
 const UNREACHABLE_TEXT =
   /^(Connection terminated|timeout expired|Client (has encountered|was closed))/;
 
-/** Messages of its pool when every connection is in use for too long, and after its end. */
+/** Messages of its pool: all connections are in use for too long, and after its end. */
 const POOL_BUSY_TEXT = 'timeout exceeded when trying to connect';
 const POOL_ENDED_TEXT = 'Cannot use a pool after calling end on the pool';
 
@@ -346,7 +318,7 @@ function asEngineError(error: unknown, cheaper: string): EngineError {
   if (error instanceof EngineError) return error;
   const { message, code } = error as Error & { readonly code?: unknown };
   if (code === QUERY_CANCELED) return slowRead(cheaper);
-  // The statement's own limit should have ended it: the server does not respond at all.
+  // The server did not cancel the statement: it does not respond at all.
   if (message === NO_ANSWER_TEXT)
     return unavailable('ENG_DATABASE_DOWN', 'the database does not answer');
   if (message === POOL_BUSY_TEXT) return tooManyReads();

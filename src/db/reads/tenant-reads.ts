@@ -1,16 +1,13 @@
 /**
- * The tenants. There is no table of them: a tenant exists once it owns a row. Each is found by one index
- * step from the previous one, so that a page costs one step per tenant, however many rows it has.
+ * Lists tenants. There is no table of tenants: a tenant exists while it owns a row. One index step finds
+ * each tenant from the previous one, however many rows it has.
  */
 
-/**
- * Up to `$2` tenants in the order of their names, after `$1`.
- * @param tables each has an index that begins with the tenant
- */
+/** Up to `$2` tenants after `$1`. @param tables each has an index that begins with the tenant */
 export function tenantsText(tables: readonly string[]): string {
   const step = (place: string) => (table: string) =>
     `(select tenant_id from ${table} where tenant_id > ${place} order by tenant_id limit 1)`;
-  /** `least` passes over the tables that have no further one. */
+  /** `least` ignores tables without a further tenant. */
   const after = (place: string) => `least(${tables.map(step(place)).join(', ')})`;
   return (
     `with recursive found(tenant_id, number) as (select ${after('$1::text')}, 1::bigint union all ` +
@@ -20,6 +17,4 @@ export function tenantsText(tables: readonly string[]): string {
   );
 }
 
-export interface TenantRow {
-  readonly tenant_id: string;
-}
+export type TenantRow = { readonly tenant_id: string };
