@@ -1,6 +1,6 @@
 /**
- * Repeated work in the background: one step at a time, each retried until it succeeds, with a rest after it that is as
- * long as it took, so that requests hardly notice.
+ * Repeated background work, one step at a time. A failed step is retried until it succeeds. After each step the job
+ * rests for as long as the step took, so that requests are hardly delayed.
  */
 
 import type { Clock, TimerHandle } from './clock.js';
@@ -9,25 +9,25 @@ import type { Logger } from './log.js';
 export interface BackgroundJobDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  /** In the log: what could not be done. */
+  /** Names the job in the log. */
   readonly name: string;
-  /** From `start` to the first run; absent: 0. */
+  /** Delay between `start` and the first run. Default: 0. */
   readonly firstAfterMs?: number;
-  /** From the end of one run to the beginning of the next. */
+  /** Delay between the end of a run and the next run. */
   readonly everyMs: number;
   readonly run: () => Promise<unknown>;
 }
 
-/** When a step failed: the database may be away. */
+/** Delay before a failed step is retried: the database may be unavailable. */
 const AGAIN_AFTER_MS = 10_000;
-/** A rest is never shorter, so that quick steps leave room as well. */
+/** The shortest rest, so that quick steps leave room for requests as well. */
 const REST_MS_MIN = 5;
 
 export class BackgroundJob {
   readonly #deps: BackgroundJobDeps;
   #timer: TimerHandle;
   #isRunning = false;
-  #isAsked = false;
+  #isWakened = false;
   #endRest: (() => void) | undefined;
   #isStopped = false;
 
@@ -44,9 +44,9 @@ export class BackgroundJob {
     this.#timer = this.#deps.clock.setTimeout(() => this.#run(), afterMs);
   }
 
-  /** There is something to do: a run begins now, or when the present one has ended. */
+  /** Runs the job now, or again after the current run. */
   wake(): void {
-    this.#isAsked = true;
+    this.#isWakened = true;
     if (this.#isRunning) return;
     this.#deps.clock.clearTimeout(this.#timer);
     this.#run();
@@ -58,7 +58,7 @@ export class BackgroundJob {
     this.#endRest?.();
   }
 
-  /** Tries until it succeeds, then rests for as long as it took. @throws when the job is stopped */
+  /** Retries the work until it succeeds, then rests. @throws the error of the work when the job is stopped */
   async step<T>(work: () => Promise<T>): Promise<T> {
     const { clock, log, name } = this.#deps;
     for (;;) {
@@ -79,14 +79,14 @@ export class BackgroundJob {
     const { run, log, name, everyMs } = this.#deps;
     if (this.#isStopped) return;
     this.#isRunning = true;
-    this.#isAsked = false;
+    this.#isWakened = false;
     run()
       .catch((error: unknown) => {
         if (!this.#isStopped) log.error({ err: error, job: name }, 'background job ended early');
       })
       .finally(() => {
         this.#isRunning = false;
-        this.start(this.#isAsked ? 0 : everyMs);
+        this.start(this.#isWakened ? 0 : everyMs);
       });
   }
 

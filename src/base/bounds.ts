@@ -1,13 +1,15 @@
-/** Operations on data of callers whose cost is bounded whatever the input. */
+/** Operations on data of callers whose cost is bounded for any input. */
 
 import type { JsonValue } from './json.js';
 
-/** Values nested deeper are not looked at. Twice what the entry check admits, far from a stack overflow. */
+/**
+ * Values nested deeper are not inspected. Twice the depth that the entry check allows, and far from a stack overflow.
+ */
 const DEPTH_MAX = 512;
 
 /**
- * Approximately the length of `value` as JSON; undefined when it nests deeper than `depthMax` or exceeds `sizeMax`.
- * Looks at no more than `sizeMax` members, so that shared parts cost no more than others.
+ * The approximate length of `value` as JSON; undefined when it nests deeper than `depthMax` or exceeds `sizeMax`.
+ * Visits at most `sizeMax` members, so that values referenced more than once do not multiply the cost.
  */
 export function sizeWithin(
   value: JsonValue,
@@ -18,33 +20,33 @@ export function sizeWithin(
   return size <= sizeMax ? size : undefined;
 }
 
-function measure(value: JsonValue, left: number, depthLeft: number): number {
+function measure(value: JsonValue, remaining: number, depthLeft: number): number {
   if (typeof value === 'string') return value.length + 2;
   if (typeof value !== 'object' || value === null) return 5;
   if (depthLeft <= 0) return Number.POSITIVE_INFINITY;
   let size = 2;
   if (Array.isArray(value)) {
-    for (let i = 0; i < value.length && size <= left; i += 1) {
-      size += 1 + measure(value[i]!, left - size, depthLeft - 1);
+    for (let i = 0; i < value.length && size <= remaining; i += 1) {
+      size += 1 + measure(value[i]!, remaining - size, depthLeft - 1);
     }
     return size;
   }
   for (const key in value) {
     if (!Object.hasOwn(value, key)) continue;
     size += key.length + 4;
-    if (size > left) return size;
-    size += measure(value[key]!, left - size, depthLeft - 1);
-    if (size > left) return size;
+    if (size > remaining) return size;
+    size += measure(value[key]!, remaining - size, depthLeft - 1);
+    if (size > remaining) return size;
   }
   return size;
 }
 
-/** The text of a value inside other text: strings as they are, the rest as compact JSON. */
+/** Strings as they are, other values as compact JSON. */
 export function displayText(value: JsonValue): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** Members of arrays and objects, UTF-8 bytes of strings; null for other values. */
+/** The number of members of an array or object, or of UTF-8 bytes of a string; null for other values. */
 export function lengthOf(value: JsonValue): number | null {
   if (typeof value === 'string') return Buffer.byteLength(value, 'utf8');
   if (typeof value !== 'object' || value === null) return null;
@@ -59,7 +61,7 @@ export function clip(text: string, max = 64): string {
   return `${text.slice(0, isHighSurrogate ? max - 1 : max)}…`;
 }
 
-/** Equal in value: numbers by value, objects whatever the order of their keys. */
+/** Numbers are compared by value, objects regardless of the order of their keys. */
 export function isDeepEqual(a: JsonValue, b: JsonValue, depthLeft = DEPTH_MAX): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
@@ -74,7 +76,7 @@ export function isDeepEqual(a: JsonValue, b: JsonValue, depthLeft = DEPTH_MAX): 
   return keys.every((key) => Object.hasOwn(b, key) && isDeepEqual(a[key]!, b[key]!, depthLeft - 1));
 }
 
-/** One text for all values that are equal in value. The caller has bounded the depth. */
+/** The same text for all values that are deeply equal. The caller has bounded the depth. */
 export function canonicalText(value: JsonValue): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonicalText).join(',')}]`;
@@ -82,7 +84,7 @@ export function canonicalText(value: JsonValue): string {
   return `{${members.map((key) => `${JSON.stringify(key)}:${canonicalText(value[key]!)}`).join(',')}}`;
 }
 
-/** Negative, zero or positive in the order of code points, which UTF-16 units alone do not give. */
+/** Compares by code points, whose order differs from that of UTF-16 units. */
 export function compareText(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i += 1) {
@@ -93,7 +95,7 @@ export function compareText(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Surrogates stand for code points above all other units: they are moved behind U+FFFF. */
+/** Surrogates encode code points above U+FFFF, so they rank behind all other units. */
 function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }

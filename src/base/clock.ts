@@ -1,21 +1,21 @@
 /**
- * Everything that waits or measures takes a `Clock`, so that the simulation can replace it; only thread entries use
- * the real one (`real-clock.ts`).
+ * The clock that all code uses to wait or measure, so that the simulation can replace it; only thread entries use the
+ * real one (`real-clock.ts`).
  */
 
-/** What `setTimeout` returned; opaque, so that a simulated clock may use numbers. */
+/** Opaque, so that a simulated clock may use numbers. */
 export type TimerHandle = unknown;
 
 export interface Clock {
   /** Unix milliseconds. May jump when the clock is set. */
   now(): number;
-  /** Milliseconds from an arbitrary origin. Never goes back: the one to measure durations with. */
+  /** Milliseconds from an arbitrary origin. Never goes back: use it to measure durations. */
   monotonic(): number;
   setTimeout(fn: () => void, ms: number): TimerHandle;
   clearTimeout(handle: TimerHandle): void;
 }
 
-/** What another clock showed at some moment between two moments of the monotonic clock. */
+/** A reading of another clock, taken between two moments of the monotonic clock. */
 export interface ClockReading {
   readonly unixMs: number;
   readonly sentAt: number;
@@ -23,8 +23,8 @@ export interface ClockReading {
 }
 
 /**
- * The offset from the monotonic clock to the clock that was read. A known offset is moved only as far as the reading
- * proves it wrong: a slow reading proves little.
+ * The offset of the other clock from the monotonic one. A known offset is moved only as far as the reading proves it
+ * wrong, because a slow reading is imprecise.
  */
 export function offsetFrom({ unixMs, sentAt, receivedAt }: ClockReading, known?: number): number {
   if (known === undefined) return unixMs - (sentAt + receivedAt) / 2;

@@ -1,2 +1,2 @@
-/** A value of the configuration that stops the start; its message says what to do. */
+/** An invalid configuration value, which prevents the start; the message says how to fix it. */
 export class ConfigError extends Error {}

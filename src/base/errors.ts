@@ -1,10 +1,10 @@
 /**
- * The catalogue of errors a caller can meet, with a stable `code` per cause. The wire body is `{"error": message}`;
- * the code travels in the header `x-error-code` and in the log. Errors cross threads as `ErrorData`, because
- * structured clone drops custom fields. Outcomes of steps are values and not errors.
+ * The catalogue of errors that callers can receive, with a stable `code` per cause. The body is `{"error": message}`;
+ * the code is sent in the header `x-error-code` and written to the log. Errors cross threads as `ErrorData`, because
+ * structured clone drops custom fields. Outcomes of steps are values, not errors.
  */
 
-/** Every code the server can answer with, and the HTTP status that goes with it. */
+/** The HTTP status of every error code. */
 export const ERROR_STATUS = {
   ENG_INVALID_JSON: 400,
   ENG_VALIDATION: 400,
@@ -50,7 +50,7 @@ type CodesOf<Status extends number> = {
   [Code in ErrorCode]: (typeof ERROR_STATUS)[Code] extends Status ? Code : never;
 }[ErrorCode];
 
-/** The form in which an error crosses a thread. `retryAfterMs` is present on 429 and 503 only. */
+/** An error as it is posted to another thread. `retryAfterMs` is present on 429 and 503 only. */
 export interface ErrorData {
   readonly code: ErrorCode;
   readonly message: string;
@@ -58,14 +58,14 @@ export interface ErrorData {
   readonly members?: AnswerMembers;
 }
 
-/** What is told beside the message, member by member of the answer: plain data. */
+/** Members of the response body beside `error`: plain data. */
 export interface AnswerMembers {
-  /** The one that has the tenant; also in the header x-cell. */
+  /** The cell that owns the tenant; also in the header x-cell. */
   readonly cell?: string;
   readonly [member: string]: unknown;
 }
 
-/** An error with a place in the catalogue. Anything else that is thrown is a defect: a 500. */
+/** An error of the catalogue. Any other thrown value is a defect: a 500. */
 export class EngineError extends Error {
   override readonly name = 'EngineError';
   readonly code: ErrorCode;
@@ -87,7 +87,7 @@ export class EngineError extends Error {
     this.members = members;
   }
 
-  /** The form that is posted to another thread; `fromErrorData` is its inverse. */
+  /** The inverse of `fromErrorData`. */
   toData(): ErrorData {
     const { code, message, retryAfterMs, members } = this;
     return {
@@ -103,7 +103,7 @@ export function fromErrorData(data: ErrorData): EngineError {
   return new EngineError(data.code, data.message, data.retryAfterMs, undefined, data.members);
 }
 
-/** How long a caller is asked to wait when nothing better is known. */
+/** The default of Retry-After. */
 const RETRY_AFTER_MS = 1_000;
 
 export const invalid = (message: string, members?: AnswerMembers) =>
@@ -125,14 +125,14 @@ export const forbidden = (message: string) =>
 export const unavailable = (code: CodesOf<503>, message: string, retryAfterMs = RETRY_AFTER_MS) =>
   new EngineError(code, `unavailable: ${message}`, retryAfterMs);
 
-/** The caller's tenant has all that one tenant may have, while others find room. */
+/** The tenant has reached its share of a resource that other tenants can still use. */
 export const shareTaken = (message: string, retryAfterMs = RETRY_AFTER_MS) =>
   new EngineError('ENG_TENANT_SHARE', `too many requests: ${message}`, retryAfterMs);
 
-/** The thread that it is for is being replaced. */
+/** The thread that should answer is being replaced. */
 export const RESTARTING = unavailable('ENG_SHARD_RESTARTING', 'a part of the engine is restarting');
 
-/** Rows were not read: the database is away, or lacks what reading them needs. */
+/** The read failed: the database is unavailable, or lacks an object that the query needs. */
 export const DATABASE_AWAY = unavailable('ENG_DATABASE_DOWN', 'the database cannot be read');
 
 /** The connection or thread that carried the change was lost before it was acknowledged. */

@@ -1,6 +1,6 @@
 /** A first-in, first-out queue whose operations cost the same at any length. */
 
-/** Removed entries are cut off in pieces of this many. */
+/** The array is shortened once this many entries at its beginning were removed. */
 const CUT_AT = 1_024;
 
 export class Fifo<Item> {

@@ -1,18 +1,18 @@
 /**
- * Identifiers that carry their placement: the last 16 bits of an instance's id are its routing hash, which its tasks
- * and rows repeat, so that any thread finds the shard of the owner. Pure.
+ * Identifiers that contain their placement: the last 16 bits of an instance's id are its routing hash. Its tasks and
+ * rows repeat these bits, so that every thread can find the owning shard. Pure.
  */
 
 import { createHash } from 'node:crypto';
 import type { UnixMs } from './time.js';
 
-/** Ids in one thread, in order: two ids of one generator compare as they were made. */
+/** Ids of one generator sort in the order in which they were created. */
 export interface IdGenerator {
   /** @param route the 16 routing bits of the owner, 0 … 65535 */
   next(route: number): string;
 }
 
-/** More ids than this within a millisecond borrow from the next one. */
+/** Further ids of a millisecond use the time of the next one. */
 const IDS_PER_MS = 0x1000;
 
 const FIRST_ID = '00000000-0000-7000-8000-000000000000';
@@ -25,7 +25,7 @@ const FIRST_ID = '00000000-0000-7000-8000-000000000000';
 export function createIdGenerator(now: () => UnixMs, random32: () => number): IdGenerator {
   let lastMs = 0;
   let counter = 0;
-  // Digits are written in place: a text that is put together of pieces costs five times the memory.
+  // Digits are written in place: concatenating strings takes five times the memory.
   const digits = Buffer.from(FIRST_ID, 'latin1');
   return {
     next(route) {
@@ -53,13 +53,13 @@ function writeTime(digits: Uint8Array, ms: UnixMs): void {
   writeHex(digits, 9, 4, ms & 0xffff);
 }
 
-/** The lowest `count` hexadecimal digits of the value, which has 32 bits. */
+/** Writes the lowest `count` hexadecimal digits of a 32-bit value. */
 function writeHex(digits: Uint8Array, at: number, count: number, value: number): void {
-  let left = value;
+  let rest = value;
   for (let i = at + count - 1; i >= at; i -= 1) {
-    const digit = left & 15;
+    const digit = rest & 15;
     digits[i] = digit < 10 ? 48 + digit : 87 + digit;
-    left >>>= 4;
+    rest >>>= 4;
   }
 }
 
@@ -76,28 +76,31 @@ export function rateLimitId(tenantId: string, key: string): string {
   return hashedId('rate:', tenantId, key);
 }
 
-/** Names the actor of the events with a name and a correlation key; undefined: of those without a key. */
+/** The actor of the events with this name and correlation key; undefined: without a key. */
 export function eventKeyId(tenantId: string, name: string, key: string | undefined): string {
   const named = `${Buffer.byteLength(name)}:${name}`;
   return hashedId('events:', tenantId, key === undefined ? named : `${named}=${key}`);
 }
 
-/** Names the event that a producer calls so, whatever its name and key are. */
+/** The same producer id always names the same event, whatever its name and key are. */
 export function eventId(tenantId: string, producerEventId: string): string {
   return hashedId('event:', tenantId, producerEventId);
 }
 
-/** The instance that a schedule creates for a fire time. Its routing bits are the schedule's: they share a shard. */
+/**
+ * The instance that a schedule creates at a fire time. It has the routing bits of the schedule, to be on the same
+ * shard.
+ */
 export function firedInstanceId(scheduleId: string, at: UnixMs): string {
   return hashedId('cron:', scheduleId, String(at)).slice(0, -4) + scheduleId.slice(-4);
 }
 
-/** The same for a run that was requested with an idempotency key. */
+/** The instance of a manual run that was requested with an idempotency key. */
 export function askedRunId(scheduleId: string, key: string): string {
   return hashedId('cron-run:', scheduleId, key).slice(0, -4) + scheduleId.slice(-4);
 }
 
-/** @param number of all children that the parent has requested */
+/** @param number counts all children that the parent has requested */
 export function childInstanceId(
   parentId: string,
   blockId: string,
@@ -108,10 +111,9 @@ export function childInstanceId(
 }
 
 /**
- * The same for all tries of one execution of a step, another one for each iteration and each restart in it.
- *
- * @param iteration the path of loop counters, or what stands in its place
- * @param runs how often the step was restarted in the iteration
+ * The same for all attempts of one execution of a step; different for each iteration and each restart in it.
+ * @param iteration the path of loop counters, or its substitute
+ * @param runs the number of restarts of the step in the iteration
  */
 export function stepIdempotencyKey(
   instanceId: string,
@@ -138,7 +140,7 @@ export function uuidText(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-/** The lowest id that an id generator can make at that time. */
+/** The lowest id that a generator can create at this time. */
 export function firstIdAt(now: UnixMs): string {
   const digits = Buffer.from(FIRST_ID, 'latin1');
   writeTime(digits, Math.floor(now));
@@ -149,7 +151,7 @@ export function routeOf(id: string): number {
   return Number.parseInt(id.slice(-4), 16);
 }
 
-/** The routing bits of an actor that is named by a word, such as a queue (FNV-1a, folded). */
+/** The routing bits of an actor that has a name, such as a queue (FNV-1a, folded). */
 export function routeOfName(name: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < name.length; i++) {

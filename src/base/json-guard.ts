@@ -1,7 +1,7 @@
 /**
- * The entry check on every JSON text that can reach a row: a row that Postgres refuses fails its whole batch, and a
- * value may be too deep to be written again. Ordinary texts pass three native searches; only a text in which one of
- * them found something is scanned, for the place of the fault.
+ * The entry check of every JSON text that can reach a row: a row that Postgres rejects fails its whole batch, and a
+ * deeply nested value cannot be serialised again. Ordinary texts cost three native searches. Only a text with a match
+ * is scanned, to find the position of the fault.
  */
 
 import { clip } from './bounds.js';
@@ -20,23 +20,23 @@ import {
 } from './json-text.js';
 
 export interface JsonLimits {
-  /** How deep arrays and objects may nest; the outermost one counts as 1. */
+  /** The outermost array or object has depth 1. */
   readonly maxDepth: number;
   readonly maxNumberLength: number;
-  /** Most values and names of members together; absent: any number. */
+  /** The most values and member names together; absent: no limit. */
   readonly maxValues?: number;
-  /** No object may have two members of one name. */
+  /** Reject objects with duplicate names. */
   readonly areNamesUnique?: true;
 }
 
-/** 64 nested blocks are some 200 levels. 400 characters hold every double in full digits. */
+/** 64 nested blocks have about 200 levels. 400 characters hold every double in full digits. */
 export const DEFAULT_JSON_LIMITS: JsonLimits = { maxDepth: 256, maxNumberLength: 400 };
 
 /**
- * For the bodies of requests. A text costs by its values, not its bytes: three million empty lists are 10 MB and take
- * seconds, half a million small objects a tenth of a second, in pieces of 19 ms at most (`json-cut.ts`). That is more
- * than a context of 256 KiB holds, and 500 for each instance of a batch of 1,000. Repeated names are refused because a
- * proxy may have checked the other member.
+ * For request bodies. Parsing costs by the number of values, not bytes: three million empty lists are 10 MB and take
+ * seconds; half a million small objects take a tenth of a second, in pieces of at most 19 ms (`json-cut.ts`). That is
+ * more than a context of 256 KiB holds, and 500 for each instance of a batch of 1,000. Duplicate names are rejected
+ * because a proxy may have checked the other member.
  */
 export const BODY_JSON_LIMITS: JsonLimits = {
   ...DEFAULT_JSON_LIMITS,
@@ -46,7 +46,7 @@ export const BODY_JSON_LIMITS: JsonLimits = {
 
 export interface JsonProblem {
   readonly kind: 'syntax' | 'nul' | 'surrogate' | 'depth' | 'number' | 'values' | 'name';
-  /** For the reply, with the JSON path and the offset where they are known. */
+  /** For the response, with the JSON path and the offset where known. */
   readonly message: string;
 }
 
@@ -55,9 +55,9 @@ export type JsonResult =
   | { readonly ok: false; readonly problem: JsonProblem };
 
 /**
- * Parses like `JSON.parse`, and refuses what cannot be stored unchanged (docs/decisions/0018-request-bodies.md):
- * U+0000 and lone surrogates, integers beyond 2^53, exponents that make a number infinite or zero, and what `limits`
- * name. Never throws.
+ * Like `JSON.parse`, but rejects what cannot be stored unchanged (docs/decisions/0018-request-bodies.md): U+0000,
+ * lone surrogates, integers beyond 2^53, exponents that make a number infinite or zero, and values beyond `limits`.
+ * Never throws.
  */
 export function parseJson(text: string, limits: JsonLimits = DEFAULT_JSON_LIMITS): JsonResult {
   const { maxValues, areNamesUnique } = limits;
@@ -77,8 +77,8 @@ export function parseJson(text: string, limits: JsonLimits = DEFAULT_JSON_LIMITS
   } catch (error) {
     return { ok: false, problem: syntaxProblem(text, error) };
   }
-  const isAsked = areNamesUnique === true && mayRepeatName(text, value);
-  const repeated = isAsked ? findRepeatedName(text) : undefined;
+  const isScanned = areNamesUnique === true && mayRepeatName(text, value);
+  const repeated = isScanned ? findRepeatedName(text) : undefined;
   if (repeated === undefined) return { ok: true, value };
   return { ok: false, problem: hazardProblem(text, repeated) };
 }
@@ -88,18 +88,18 @@ export function tooManyValues({ maxValues }: JsonLimits): string {
 }
 
 function hasMoreValues(text: string, most: number): boolean {
-  // Each takes a character of its own and one that separates it from the next.
+  // Each value has at least one character and a separator.
   return text.length >= 2 * most && new ValueCount(most).takeText(text);
 }
 
 /**
- * Counts the values and names of members in a text that comes in pieces, so that one with too many is refused
- * before it is whole. An empty list that is cut in two counts as one with a value.
+ * Counts the values and member names of a text that arrives in pieces, so that a body with too many is rejected
+ * before it is complete. An empty list that is split between pieces counts as one with a value.
  */
 export class ValueCount {
   readonly #most: number;
   #count = 1;
-  /** The last piece ended within a string, and behind a backslash that escapes what comes. */
+  /** Whether the last piece ended inside a string, and with a backslash that escapes the next character. */
   #isInString = false;
   #isEscaped = false;
 
@@ -107,7 +107,7 @@ export class ValueCount {
     this.#most = most;
   }
 
-  /** The same of bytes of UTF-8, whose marks are those of Latin-1. */
+  /** Like `takeText`. UTF-8 can be read as Latin-1 here: its marks have the same bytes. */
   take(piece: Buffer): boolean {
     return this.takeText(piece.toString('latin1'));
   }
@@ -131,8 +131,9 @@ export class ValueCount {
 }
 
 /**
- * A repeated name is in the text, not in the value: no name is repeated if the text has as many colons that can stand
- * behind a name as the value has members. Such a colon within a string costs a scan, no more.
+ * Whether the text may contain a duplicate name, which the parsed value no longer shows. It contains none if the
+ * number of colons that can follow a name equals the number of members. Such a colon inside a string only costs a
+ * scan.
  */
 function mayRepeatName(text: string, value: unknown): boolean {
   let names = 0;
@@ -150,15 +151,15 @@ function countMembers(value: unknown): number {
     for (const item of value) count += countMembers(item);
     return count;
   }
-  // Of what was just parsed all that can be listed is its own.
+  // The members of a parsed value are all its own.
   for (const name in value) count += 1 + countMembers((value as Record<string, unknown>)[name]);
   return count;
 }
 
-/** The second member of one name in an object of a text that is JSON. */
+/** The second of two members with the same name. The text must be valid JSON. */
 function findRepeatedName(text: string): Hazard | undefined {
   const tokens = new JsonTokens(text);
-  /** Of each open array and object, as far as it has any. */
+  /** The names in each open array and object; undefined before the first. */
   const open: (Set<string> | undefined)[] = [];
   let start = 0;
   let end = 0;
@@ -191,32 +192,32 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return strictUtf8.decode(bytes);
   } catch {
-    // The decoder's one error says that the bytes are not UTF-8, which is the caller's to answer.
+    // The decoder throws only for bytes that are not UTF-8; the caller reports it.
     return undefined;
   }
 }
 
-/** The escapes of U+0000 and of surrogates; an escaped backslash before `u` is sorted out later. */
+/** Escapes of U+0000 and of surrogates, including those after an escaped backslash, which `stringHazard` sorts out. */
 const RISKY_ESCAPE = /\\u(?:0000|[dD][89a-fA-F])/;
 
 /**
- * A number in a body follows one of these separators, and is harmless with at most 15 characters after the sign and no
- * exponent. A match in a string only costs a scan. With `\s` the search takes twice as long.
+ * A number follows one of these separators, and is harmless with at most 15 characters after the sign and no
+ * exponent. A match inside a string only costs a scan. With `\s` the search takes twice as long.
  */
 const RISKY_NUMBER = /[:,[ \t\n\r]-?\d(?:[\d.]{15}|[\d.]{0,14}[eE])/;
 
-/** Whether the text may hold a hazard. It never says no for one that does. */
+/** False only for texts without a hazard. */
 function isSuspicious(text: string, limits: JsonLimits): boolean {
   if (RISKY_NUMBER.test(text) || isNumberStart(text.charCodeAt(0))) return true;
   if (text.includes('\\') && RISKY_ESCAPE.test(text)) return true;
-  // Each level takes an opening and, in valid JSON, a closing character.
+  // Each level has an opening and, in valid JSON, a closing character.
   if (text.length <= 2 * limits.maxDepth) return false;
   return (
     countUpTo(text, '{', limits.maxDepth) + countUpTo(text, '[', limits.maxDepth) > limits.maxDepth
   );
 }
 
-/** How often `character` occurs, counted no further than one more than `most`. */
+/** Stops counting at one more than `most`. */
 function countUpTo(text: string, character: string, most: number): number {
   let count = 0;
   let at = text.indexOf(character);
@@ -238,7 +239,7 @@ const MINUS = 45;
 const DIGIT_0 = 48;
 const DIGIT_9 = 57;
 
-/** The first hazard of the text. Text that is not JSON may pass: the parser refuses it afterwards. */
+/** The first hazard. Invalid JSON may pass: the parser rejects it afterwards. */
 function findHazard(text: string, limits: JsonLimits): Hazard | undefined {
   const tokens = new JsonTokens(text);
   let depth = 0;
@@ -266,11 +267,11 @@ function isNumberStart(code: number): boolean {
   return code === MINUS || (code >= DIGIT_0 && code <= DIGIT_9);
 }
 
-/** The upper six bits of the first and the second half of a surrogate pair. */
+/** The upper six bits of the two halves of a surrogate pair. */
 const HIGH = 0xd800 >> 10;
 const LOW = 0xdc00 >> 10;
 
-/** Of the escapes `\uXXXX` in a string none may be U+0000, and surrogates come in pairs. */
+/** Rejects an escaped U+0000, and escaped surrogates that are not paired. */
 function stringHazard(token: string, start: number): Hazard | undefined {
   let passed = 0;
   for (let at = token.indexOf('\\'); at >= 0; at = token.indexOf('\\', at + passed)) {
@@ -285,7 +286,7 @@ function stringHazard(token: string, start: number): Hazard | undefined {
   return undefined;
 }
 
-/** The code unit that a `\uXXXX` at `at` stands for; -1 when there is no such escape. */
+/** The code unit of the `\uXXXX` at `at`; -1 without one. */
 function escapedUnit(token: string, at: number): number {
   return token.startsWith('\\u', at) ? Number.parseInt(token.slice(at + 2, at + 6), 16) : -1;
 }
@@ -296,7 +297,7 @@ function halfPair(offset: number): Hazard {
 
 const MAX_INTEGER = 2n ** 53n;
 
-/** Why the number cannot be kept as it is, if so. A fraction may lose digits as every double does. */
+/** Why the number cannot be stored unchanged. A fraction may lose digits, as in every double. */
 function numberFault(token: string, limits: JsonLimits): string | undefined {
   if (token.length > limits.maxNumberLength) {
     return `a number longer than ${limits.maxNumberLength} characters`;
@@ -330,12 +331,12 @@ function syntaxProblem(text: string, error: unknown): JsonProblem {
   return { kind: 'syntax', message: `invalid JSON: ${reason}` };
 }
 
-/** A path longer than this, in steps, is shown by its beginning. */
+/** Further steps are left out. */
 const PATH_STEPS_SHOWN = 12;
 
 /**
- * The path of the value at `offset`, as in `context.items[3]`; for a key the path of its object. One step per open
- * container: an index, or the key whose value is read.
+ * The path of the value at `offset`, such as `context.items[3]`; for a key the path of its object. One step per open
+ * container: an index, or the key of the current value.
  */
 function pathAt(text: string, offset: number): string {
   const tokens = new JsonTokens(text);

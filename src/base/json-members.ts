@@ -1,4 +1,4 @@
-/** Finds values in a JSON text without parsing it. Nothing is checked: the result is right if the text is JSON. */
+/** Finds values in a JSON text without parsing it. The result is correct only if the text is valid JSON. */
 
 import { BODY_JSON_LIMITS } from './json-guard.js';
 import {
@@ -15,9 +15,9 @@ import {
   QUOTE,
 } from './json-text.js';
 
-/** Reads values one after the other. Each method starts where a value begins, and returns false where it cannot go on. */
+/** Reads consecutive values. Each method starts where a value begins, and returns false for unexpected input. */
 export class JsonReader extends JsonTokens {
-  /** Reads an object. `take` gets each name as it is written between its quotes, and reads the value. */
+  /** Reads an object. `take` receives each name as it is written between its quotes, and reads the value. */
   eachMember(take: (name: string) => boolean): boolean {
     if (this.next() !== OPEN_OBJECT) return false;
     let code = this.nextMark();
@@ -52,7 +52,7 @@ export class JsonReader extends JsonTokens {
     return false;
   }
 
-  /** Passes a value, and returns its text. */
+  /** Skips a value and returns its text. */
   value(): string | undefined {
     this.peek();
     const start = this.end;
@@ -60,7 +60,7 @@ export class JsonReader extends JsonTokens {
   }
 }
 
-/** The place of a text in another: from its first character to behind its last. */
+/** The range of a value in the text; the end is exclusive. */
 export type Span = readonly [start: number, end: number];
 
 export interface ListSpans {
@@ -69,8 +69,8 @@ export interface ListSpans {
 }
 
 /**
- * @returns where the list and its items stand; undefined when the text is no object, or its last member of this name
- * no list
+ * The ranges of the list and its items; undefined when the text is no object, or its last member of this name is no
+ * list.
  */
 export function listIn(text: string, member: string): ListSpans | undefined {
   const reader = new JsonReader(text);
@@ -92,12 +92,10 @@ export function listIn(text: string, member: string): ListSpans | undefined {
   return found;
 }
 
-/** With more arrays and objects a body is refused, whatever is in it. */
+/** A body with more arrays and objects is rejected anyway. */
 const OPENED_MAX = BODY_JSON_LIMITS.maxValues ?? Number.POSITIVE_INFINITY;
 
-/**
- * @returns how many objects lie directly in lists of the outermost object: the items of a batch, before it is parsed
- */
+/** The number of objects directly in lists of the outermost object: the items of a batch, before it is parsed. */
 export function itemsIn(text: string): number {
   const tokens = new JsonTokens(text);
   let items = 0;

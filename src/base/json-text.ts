@@ -1,7 +1,7 @@
 /**
- * Walks through the tokens of a JSON text without parsing it and without allocations: strings, brackets, braces,
- * commas and colons are marks; a run of anything else, such as a number, is a word. Whether the tokens form JSON is
- * for the parser to decide. Positions are UTF-16 units of the text.
+ * Iterates over the tokens of a JSON text without parsing or allocation. Strings, brackets, braces, commas and colons
+ * are marks; a run of other characters, such as a number, is a word. Whether the tokens form valid JSON is left to
+ * the parser. Positions are UTF-16 units.
  */
 
 export const QUOTE = 34;
@@ -11,12 +11,12 @@ export const OPEN_LIST = 91;
 export const CLOSE_LIST = 93;
 export const OPEN_OBJECT = 123;
 export const CLOSE_OBJECT = 125;
-/** The end of the text, where another token is looked for. */
+/** Returned instead of a token at the end of the text. */
 export const END = -1;
 
 const BACKSLASH = 92;
 
-/** Kinds of characters outside strings, and the tokens that begin with them. */
+/** Kinds of characters outside strings, and of the tokens that begin with them. */
 const WORD = 0;
 const SPACE = 1;
 const STRING = 2;
@@ -34,22 +34,22 @@ function isOf(kind: number, code: number): boolean {
 
 export class JsonTokens {
   readonly text: string;
-  /** Of the token: its first character, and the one behind its last; of an open string behind the end of the text. */
+  /** The range of the token, end exclusive. The end of an unterminated string is beyond the text. */
   start = 0;
   end = 0;
-  /** No white space was passed. */
+  /** No white space was skipped. */
   isCompact = true;
-  /** Without them the next quote closes a string. */
+  /** Without escapes the next quote closes a string. */
   readonly #hasEscapes: boolean;
 
-  /** @param from where the first token is looked for, outside strings */
+  /** @param from the position of the first token, outside strings */
   constructor(text: string, from = 0) {
     this.text = text;
     this.end = from;
     this.#hasEscapes = text.includes('\\', from);
   }
 
-  /** @returns the code of the first character of the next token, which stays the next one, or `END` */
+  /** The code of the first character of the next token, or `END`. Does not move to the token. */
   peek(): number {
     const { text } = this;
     while (this.end < text.length && isOf(SPACE, text.charCodeAt(this.end))) {
@@ -59,7 +59,7 @@ export class JsonTokens {
     return this.end < text.length ? text.charCodeAt(this.end) : END;
   }
 
-  /** Goes on to the next token. @returns the code of its first character, or `END` */
+  /** Moves to the next token. @returns the code of its first character, or `END` */
   next(): number {
     const { text } = this;
     const code = this.peek();
@@ -71,22 +71,22 @@ export class JsonTokens {
     return code;
   }
 
-  /** Goes on to the next mark, past words. @returns its code, or `END` */
+  /** Moves to the next mark, skipping words. @returns its code, or `END` */
   nextMark(): number {
     return this.#find(STRING);
   }
 
-  /** Goes on to the next comma, colon, bracket or brace, past words and strings. */
+  /** Moves to the next comma, colon, bracket or brace, skipping words and strings. */
   nextDivider(): number {
     return this.#find(DIVIDER);
   }
 
-  /** Goes on to the next bracket or brace, past all else. */
+  /** Moves to the next bracket or brace. */
   nextBracket(): number {
     return this.#find(BRACKET);
   }
 
-  /** Readers spend their time here: each character is read once, and none behind the end of the text. */
+  /** The hot loop of all readers: reads each character once, and none beyond the text. */
   #find(least: number): number {
     const { text } = this;
     const { length } = text;
@@ -116,8 +116,8 @@ export class JsonTokens {
 }
 
 /**
- * @param quote the first in the string, which may be escaped; negative: there is none
- * @returns where the string has ended; more than the length of the text when nothing closes it
+ * @param quote the first quote in the string, which may be escaped; negative: there is none
+ * @returns the position after the closing quote; beyond the text when the string is unterminated
  */
 export function behindString(text: string, quote: number): number {
   let at = quote;
@@ -125,14 +125,14 @@ export function behindString(text: string, quote: number): number {
   return at < 0 ? text.length + 1 : at + 1;
 }
 
-/** Whether an odd number of backslashes stands before `at`: each two of them are one character. */
+/** An odd number of backslashes before `at` escapes it: each two of them are one character. */
 export function isEscaped(text: string, at: number): boolean {
   let before = at - 1;
   while (before >= 0 && text.charCodeAt(before) === BACKSLASH) before -= 1;
   return (at - before) % 2 === 0;
 }
 
-/** Nothing but white space stands in this part of the text. */
+/** Whether the range contains only white space. */
 export function isBlank(text: string, from: number, to: number): boolean {
   for (let at = from; at < to; at += 1) if (!isOf(SPACE, text.charCodeAt(at))) return false;
   return true;
@@ -147,8 +147,8 @@ export function isClosing(code: number): boolean {
 }
 
 /**
- * Whether the token stands for one more value or name of a member: each but the first in an array or object is
- * behind a comma or colon, and an array or object that is not empty has a first.
+ * Whether the token implies one more value or member name. Each but the first in an array or object follows a comma
+ * or colon, and an array or object that is not empty has a first.
  */
 export function isOneMore({ text, end }: JsonTokens, code: number): boolean {
   if (code === COMMA || code === COLON) return true;

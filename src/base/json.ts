@@ -1,4 +1,4 @@
-/** Parsed JSON. Such values come from outside: they are data, never trusted for their prototype. */
+/** Parsed JSON from outside: it is never trusted for its prototype. */
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;
 export interface JsonObject {
@@ -13,8 +13,8 @@ let lastValue: JsonValue | undefined;
 let lastText = '';
 
 /**
- * Its JSON, for values that are never changed in place. One unit writes the same data to its row and to its answer, so
- * the last text is cached.
+ * `JSON.stringify` for values that are never changed in place. One unit writes the same data to its row and its
+ * response, so the last text is cached.
  */
 export function textOfJson(value: JsonValue): string {
   if (value !== lastValue) {

@@ -1,6 +1,6 @@
 /**
- * Log lines for people: the time, the level of a problem, the message, and its fields. Nothing in a line can move the
- * cursor or colour the terminal except the palette.
+ * Log lines for people: time, level of a problem, message and fields. Only the palette can move the cursor or colour
+ * the terminal.
  */
 
 interface Line {
@@ -21,7 +21,7 @@ interface ErrorField {
 
 type Paint = (text: string) => string;
 
-/** How things are shown; every one gives the text as it is where there are no colours. */
+/** Each function returns the text unchanged where there are no colours. */
 export interface Palette {
   readonly bold: Paint;
   readonly dim: Paint;
@@ -30,7 +30,7 @@ export interface Palette {
   readonly red: Paint;
 }
 
-/** Select Graphic Rendition codes of ECMA-48: to begin, and to end again. */
+/** Select Graphic Rendition codes of ECMA-48: on and off. */
 const CODES = { bold: [1, 22], dim: [2, 22], green: [32, 39], yellow: [33, 39], red: [31, 39] };
 
 export function palette(isColoured: boolean): Palette {
@@ -41,14 +41,10 @@ export function palette(isColoured: boolean): Palette {
   return Object.fromEntries(paints) as unknown as Palette;
 }
 
-/** Levels of pino. */
 const WARN = 40;
 const ERROR = 50;
 
-/**
- * @param json one line of pino
- * @returns the line for people, with its line end; the stack of an error is below it
- */
+/** Formats one JSON line of pino, with the stack of an error below it. */
 export function textLine(json: string, paint: Palette): string {
   const { time = '', level = 0, thread = '', msg = '', err, ...fields } = JSON.parse(json) as Line;
   const parts = [paint.dim(clockOf(time)), toned(level, msg, paint)];
@@ -61,7 +57,7 @@ export function textLine(json: string, paint: Palette): string {
   return [parts.join(' '), ...frames.map((frame) => paint.dim(plain(frame))), ''].join('\n');
 }
 
-/** The time of day in the time zone of the process. */
+/** The time of day in the local time zone. */
 function clockOf(time: string): string {
   const at = new Date(time);
   const digits = (value: number) => String(value).padStart(2, '0');
@@ -79,7 +75,7 @@ function summary({ type = 'Error', code, message }: ErrorField): string {
   return message === undefined ? name : `${name}: ${message}`;
 }
 
-/** What needs no quotes: no blanks, and nothing that a reader could take for a field. */
+/** Values without quotes: no blanks, and nothing that looks like a field. */
 const BARE = /^[\w.,:;/@+~()=[\]-]+$/;
 
 function valueText(value: unknown): string {
@@ -88,17 +84,17 @@ function valueText(value: unknown): string {
   return plain(JSON.stringify(value));
 }
 
-/** Control characters, those beyond ASCII included, and what turns the direction of writing. */
+/** Control characters, including those beyond ASCII, and characters that change the writing direction. */
 const UNSEEN = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
-/** JSON that is the same to a program, and as harmless on a terminal; lines stay lines. */
+/** Equivalent JSON that is harmless on a terminal; line breaks stay. */
 export function plainJson(text: string): string {
   return text.replace(UNSEEN, (c) => (c === '\n' ? c : c.split('').map(unitText).join('')));
 }
 
 const unitText = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-/** As it can be shown on a terminal: what could move the cursor or colour it is written as its number. */
+/** Escapes characters that could move the cursor or colour the terminal. */
 export function plain(text: string): string {
   return text.replace(UNSEEN, (c) => `\\u${c.codePointAt(0)!.toString(16).padStart(4, '0')}`);
 }

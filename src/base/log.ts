@@ -1,23 +1,20 @@
-/**
- * Structured logs on standard output (docs/logs.md), without payloads or keys. Errors are shown without what they
- * quote of other people's data.
- */
+/** Structured logs on standard output (docs/logs.md), without payloads, keys, or errors that quote data of tenants. */
 
 import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
 import { SecondLimit } from './quota/rates.js';
 
 export type Logger = PinoLogger;
 
-/** What must not be seen, should anybody ever hand a whole request or its headers to the log. */
+/** Redacted even if a whole request or its headers were logged by mistake. */
 const REDACTED = ['authorization', 'x-api-key', 'cookie'].flatMap((name) => {
   const places = ['', 'headers.', 'req.headers.', 'request.headers.'];
   return places.map((place) => `${place.slice(0, -1)}["${name}"]`);
 });
 
 /**
- * @param thread in every line: front, writer, shard-0 …
+ * @param thread a field of every line: front, writer, shard-0 …
  * @param destination default: standard output
- * @param cell in every line, if it was configured
+ * @param cell a field of every line, if configured
  */
 export function createLogger(
   level: string,
@@ -37,7 +34,7 @@ export function createLogger(
   );
 }
 
-/** Of a message, which may be about anything; and of the frames of a stack. */
+/** The longest message, and the most stack frames, of a logged error. */
 const MESSAGE_LENGTH_MAX = 300;
 const FRAMES_MAX = 12;
 
@@ -46,8 +43,8 @@ const QUOTING_CLASS = /^(21|22|23|44|P0)/;
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
 /**
- * Libraries attach rows, parameters, addresses and unparsed texts to their errors, which are left out, as is a message
- * that may quote what a caller sent.
+ * Logs only the name, code, message and stack of an error: libraries attach rows, parameters, addresses and unparsed
+ * texts. A message that may quote data of a caller is left out.
  */
 export function describeError(error: unknown) {
   if (!(error instanceof Error)) return { type: typeof error };
@@ -62,13 +59,13 @@ export function describeError(error: unknown) {
   };
 }
 
-/** JSON.parse quotes its text, an answer to a caller the request; so does the database. */
+/** Messages of JSON.parse, of EngineError and of some database errors quote data of the caller. */
 function isQuoting({ name }: Error, code: unknown): boolean {
   if (name === 'SyntaxError' || name === 'EngineError') return true;
   return typeof code === 'string' && SQLSTATE.test(code) && QUOTING_CLASS.test(code);
 }
 
-/** Limits lines of one kind, for events that come as often as callers like. */
+/** Limits the rate of log lines of one kind that callers can cause. */
 export class LineLimit {
   readonly #limit: SecondLimit;
   #omitted = 0;
@@ -77,7 +74,7 @@ export class LineLimit {
     this.#limit = new SecondLimit(linesPerSecond);
   }
 
-  /** @returns fields to add, with the number of omitted lines after a pause; undefined: the line is omitted */
+  /** The fields to add: the number of omitted lines after a pause. Undefined: the line is omitted. */
   admit(nowMs: number): { readonly omitted?: number } | undefined {
     if (!this.#limit.admits(nowMs)) {
       this.#omitted += 1;

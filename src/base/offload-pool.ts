@@ -1,7 +1,7 @@
 /**
- * One small pool of threads for heavy work of the whole process, started for the first job and stopped when it was
- * idle for a while. The pool belongs to the front, but inputs and results travel on a port of their own between the
- * caller and the thread. A job that takes too long or too much memory costs its thread and nothing else.
+ * A small thread pool for heavy work of the whole process. Threads start with the first job and stop when idle. The
+ * pool belongs to the front thread, but inputs and results travel on a separate port between caller and thread. A job
+ * that exceeds its time or memory costs only its thread.
  */
 
 import { once } from 'node:events';
@@ -19,12 +19,12 @@ import {
 import { threadEntry } from './package-files.js';
 import { FairSlots } from './quota/fair-slots.js';
 
-/** What became of a job; of one that is done, the answer is on its way. */
+/** How a job ended. After 'done' the answer is on its way. */
 export type JobEnd = 'done' | 'costly' | 'refused' | 'share' | 'stopped';
 
-/** The pool as another thread sees it, too: the surface of a control port. */
+/** The interface of the pool for all threads, also through a control port. */
 export interface OffloadControl {
-  /** @param port where the input lies, and the answer goes */
+  /** @param port carries the input, and then the answer */
   start(tenant: string, name: string, ms: number, port: MessagePort): Promise<JobEnd>;
 }
 
@@ -61,15 +61,15 @@ const REFUSALS: Readonly<Record<Exclude<JobEnd, 'done'>, () => EngineError>> = {
   stopped: () => unavailable('ENG_STOPPING', 'the engine is stopping'),
 };
 
-/** A tenant has one of them at most, so that another one's work begins at once. */
+/** A tenant has at most one thread, so that work of another tenant begins at once. */
 const THREADS_MAX = 2;
 const THREADS_PER_TENANT_MAX = 1;
-/** Jobs that wait for a thread or are in one, each with its input in memory. */
+/** Waiting and running jobs, each with its input in memory. */
 export const JOBS_MAX = 16;
 export const JOBS_PER_TENANT_MAX = 8;
-/** A thread takes a quarter of a second to start, and some megabytes while it is there. */
+/** A thread takes a quarter of a second to start, and some megabytes while idle. */
 const IDLE_MS = 30_000;
-/** Of a thread: objects of the largest capsule take ten times the room of their text. */
+/** The heap of a thread: objects of the largest capsule take ten times the size of their text. */
 const HEAP_MIB = 1_024;
 
 export class OffloadPool {
@@ -79,7 +79,7 @@ export class OffloadPool {
     { activeMax: THREADS_MAX, waitingMax: JOBS_MAX - THREADS_MAX },
     { activeMax: THREADS_PER_TENANT_MAX, waitingMax: JOBS_PER_TENANT_MAX - THREADS_PER_TENANT_MAX },
   ]);
-  /** Starts the clock of a job, by its number. */
+  /** By job number: starts the time limit of the job. */
   readonly #open = new Map<number, () => void>();
   #jobs = 0;
 
@@ -94,17 +94,16 @@ export class OffloadPool {
       atomics: 'disabled',
       resourceLimits: { maxOldGenerationSizeMb: heapMib },
     });
-    // Failed tasks are told through their promises; the pool repeats them as events.
+    // Failed tasks reject their promises; the pool repeats them as events.
     this.#pool.on('error', () => undefined);
     this.#pool.on('message', ({ begun }: JobBegun) => this.#open.get(begun)?.());
   }
 
-  /** For the thread of the pool itself. @param signal gives up the jobs that are asked for by it */
+  /** For the front thread. @param signal cancels the jobs started through it */
   through(signal?: AbortSignal): Offload {
     return offloadThrough({ start: (...job) => this.#start(signal, ...job) });
   }
 
-  /** For other threads. */
   readonly control: OffloadControl = { start: (...job) => this.#start(undefined, ...job) };
 
   async #start(
@@ -112,10 +111,10 @@ export class OffloadPool {
     ...[tenant, name, ms, port]: Parameters<OffloadControl['start']>
   ): Promise<JobEnd> {
     const stopped = this.#stopped.signal;
-    const given = signal === undefined ? stopped : AbortSignal.any([stopped, signal]);
-    // A pool that was ended would start another thread.
-    if (given.aborted) return 'stopped';
-    const slot = await this.#threads.acquire([tenant], given);
+    const combined = signal === undefined ? stopped : AbortSignal.any([stopped, signal]);
+    // A destroyed pool would start another thread.
+    if (combined.aborted) return 'stopped';
+    const slot = await this.#threads.acquire([tenant], combined);
     if (!slot.ok) {
       if (slot.reason !== 'full') return 'stopped';
       return this.#threads.waiting >= JOBS_MAX - THREADS_MAX ? 'refused' : 'share';
@@ -131,11 +130,11 @@ export class OffloadPool {
       const call: JobCall = { id, name, port };
       await this.#pool.run(call, {
         transferList: [port],
-        signal: AbortSignal.any([given, late.signal]),
+        signal: AbortSignal.any([combined, late.signal]),
       });
       return 'done';
     } catch (error) {
-      if (given.aborted) return 'stopped';
+      if (combined.aborted) return 'stopped';
       const isOutOfMemory = (error as { code?: unknown }).code === 'ERR_WORKER_OUT_OF_MEMORY';
       if (late.signal.aborted || isOutOfMemory) return 'costly';
       throw error;
@@ -146,7 +145,7 @@ export class OffloadPool {
     }
   }
 
-  /** Gives up what is under way. Idempotent. */
+  /** Cancels running jobs. Idempotent. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#pool.destroy();

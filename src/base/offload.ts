@@ -1,30 +1,30 @@
-/** Heavy work beside the turn: what a job is, and who can have it done (`src/base/offload-pool.ts`). */
+/** Heavy work outside of turns: what a job is, and the interface to run it (`src/base/offload-pool.ts`). */
 
 import type { MessagePort } from 'node:worker_threads';
 import { EngineError } from './errors.js';
 
-/** A synchronous function of plain data, which the thread that carries it out loads on first use. */
+/** A synchronous function of plain data, loaded on first use by the thread that runs it. */
 export interface Job<Input, Output> {
-  /** Finds it in the thread of the pool (`src/server/offload.thread.ts`). */
+  /** The name in `src/server/offload.thread.ts`. */
   readonly name: string;
   readonly load: () => Promise<(input: Input) => Output>;
-  /** Takes some milliseconds: less than the way to another thread, and carried out in place. */
+  /** Small jobs take less time than the transfer to another thread, and run in place. */
   readonly isSmall: (input: Input) => boolean;
-  /** How long it may take once a thread has begun it. */
+  /** The time limit, from the start of the job in a thread. */
   readonly ms: number;
 }
 
-/** Capsules and definitions at their bounds take seconds; ten times that on a machine that is busy. */
+/** The largest capsules and definitions take seconds, and ten times that on a busy machine. */
 export const LARGE_JOB_MS = 60_000;
 
 export interface JobCall {
   readonly id: number;
   readonly name: string;
-  /** Its input lies there, and its answer goes there. */
+  /** Carries the input, and then the answer. */
   readonly port: MessagePort;
 }
 
-/** Posted to the pool when the job itself begins: the start of the thread is none of its time. */
+/** Posted when the job itself begins, so that the start of the thread does not count. */
 export interface JobBegun {
   readonly begun: number;
 }
@@ -35,9 +35,9 @@ export type JobAnswer =
 
 export interface Offload {
   /**
-   * @param ms how long it may take once it has begun; absent: as its row says
-   * @throws TooCostly when it took too long or too much memory; EngineError 429 when too many jobs of the tenant wait,
-   * 503 when those of all do, or the engine stops; otherwise what the job throws
+   * @param ms overrides the time limit of the job
+   * @throws TooCostly when it took too long or too much memory; EngineError 429 when too many jobs of the tenant
+   * wait, 503 when too many of all tenants do or the engine stops; otherwise the error of the job
    */
   run<Input, Output>(
     tenant: string,
@@ -47,14 +47,13 @@ export interface Offload {
   ): Promise<Output>;
 }
 
-/** The job took too long, or more memory than a thread may have. */
 export class TooCostly extends EngineError {
   constructor() {
     super('ENG_OVERLOADED', 'unavailable: the work takes too long or too much memory', 1_000);
   }
 }
 
-/** For who has no threads. */
+/** Runs jobs on the calling thread. */
 export const IN_PLACE: Offload = {
   run: async (_tenant, job, input) => (await job.load())(input),
 };

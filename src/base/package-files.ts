@@ -1,6 +1,6 @@
 /**
- * The files of the package. The same code runs compiled, each module in the folder of its source, and as the bundle of
- * the server, whose files lie side by side (`scripts/lib/bundle.mjs`).
+ * Finds files of the package. The same code runs compiled, where each module is in the folder of its source, and as
+ * the server bundle, whose files are in one folder (`scripts/lib/bundle.mjs`).
  */
 
 import { readFileSync } from 'node:fs';
@@ -11,12 +11,12 @@ import { fileURLToPath } from 'node:url';
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const IS_BUNDLE = path.basename(HERE) === 'server';
 
-/** The path of a file or folder that is shipped as it is, such as `package.json`. */
+/** The path of a file or folder that is shipped unchanged, such as `package.json`. */
 export function packageFile(place: string): string {
   return path.join(HERE, IS_BUNDLE ? '../..' : '../../..', place);
 }
 
-/** The URL of a thread's entry. @param place below the folder of the compiled modules */
+/** @param place path of a thread entry below the folder of the compiled modules */
 export function threadEntry(place: string): string {
   return new URL(IS_BUNDLE ? path.basename(place) : `../../${place}`, import.meta.url).href;
 }

@@ -1,6 +1,6 @@
 /**
- * The clock of the machine, and engine time, which follows the clock of the database. All threads of the process share
- * one monotonic clock, so that one offset serves them all.
+ * The clock of the machine, and engine time, which follows the clock of the database. All threads of the process
+ * share one monotonic clock, so that one offset is valid for all.
  */
 
 import { performance } from 'node:perf_hooks';
@@ -9,7 +9,7 @@ import type { UnixMs } from './time.js';
 
 /**
  * `performance.now()` counts from the start of a thread, `hrtime` from a common origin. A pause between the two
- * readings makes the origin appear earlier: the latest of some is the best.
+ * readings makes the origin appear earlier, so the latest of several is the most exact.
  */
 const MONOTONIC_ORIGIN = Math.max(...Array.from({ length: 20 }, readOrigin));
 
@@ -25,13 +25,13 @@ export const realClock: Clock = {
   clearTimeout: (handle) => clearTimeout(handle as NodeJS.Timeout),
 };
 
-/** A clock that is set back by no more than this stands still until its time has come again. */
+/** A clock that is set back by at most this stands still until it is reached again. */
 const HELD_MS_MAX = 1_000;
 
 /**
- * The monotonic clock and an offset, so that a change of the machine's clock moves no deadline. A new offset ahead is
- * followed at once, a little one back by standing still, and only a larger one by going back. Until an offset is known
- * it is the machine's time.
+ * The monotonic clock plus an offset, so that setting the machine's clock moves no deadline. A larger offset takes
+ * effect at once; a slightly smaller one makes the clock stand still, a much smaller one makes it go back. The
+ * initial offset is that of the machine's clock.
  */
 export class EngineClock implements Clock {
   readonly #base: Clock;
@@ -62,8 +62,8 @@ export class EngineClock implements Clock {
   }
 
   /**
-   * @param offsetMs of the clock to follow, from the monotonic one
-   * @returns how far time jumps, ahead or back; 0 for what nobody needs to care about
+   * @param offsetMs of the clock to follow, from the monotonic clock
+   * @returns the jump of engine time, ahead or back; 0 when it is negligible
    */
   setOffset(offsetMs: number): number {
     const jumpMs = this.#base.monotonic() + offsetMs - this.now();
@@ -74,10 +74,7 @@ export class EngineClock implements Clock {
   }
 }
 
-/**
- * Resolves with the work or at the deadline. Rejects as the work does.
- * @param deadline on the monotonic clock
- */
+/** Resolves with the work or at the deadline, which is on the monotonic clock. Rejects as the work does. */
 export async function within(
   deadline: number,
   work: Promise<unknown>,

@@ -1,16 +1,16 @@
-/** Lists of rooms of a shard or of the front thread: a room may have parts, and each row of a table has one room. */
+/**
+ * Rooms (modules) of a shard or of the front thread. A room may have parts, and each row of a table belongs to one
+ * room.
+ */
 
-/** The rooms and their parts in order; parts come before their room. */
+/** Flattens rooms and their parts; parts precede their room. */
 export function withParts<Room extends { readonly parts?: readonly (Room | undefined)[] }>(
   rooms: readonly (Room | undefined)[],
 ): Room[] {
   return rooms.flatMap((room) => (room ? [...withParts<Room>(room.parts ?? []), room] : []));
 }
 
-/**
- * One table of those of all rooms; `NoneIsMissing` checks that it is complete. @throws Error when two rooms have the
- * same row
- */
+/** Merges the tables of all rooms; `NoneIsMissing` checks completeness. @throws Error for a duplicate row */
 export function joined<Rows extends object>(tables: readonly (Partial<Rows> | undefined)[]): Rows {
   const rows: Record<string, unknown> = {};
   for (const [name, row] of tables.flatMap((table) => Object.entries(table ?? {}))) {
@@ -20,10 +20,10 @@ export function joined<Rows extends object>(tables: readonly (Partial<Rows> | un
   return rows as Rows;
 }
 
-/** The names of the rows that a room and its parts have in that table. */
+/** The row names of a room and its parts in one table. */
 export type RowsOf<Table extends string, Opened> =
   | (Opened extends { readonly [Key in Table]?: infer Rows } ? keyof NonNullable<Rows> : never)
   | (Opened extends { readonly parts: readonly (infer Part)[] } ? RowsOf<Table, Part> : never);
 
-/** Does not compile when rows are missing. */
+/** Fails to compile when rows are missing. */
 export type NoneIsMissing<_Missing extends never> = true;

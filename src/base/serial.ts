@@ -1,8 +1,8 @@
-/** Works that concern the same thing run one after the other, in the order in which they came. */
+/** Runs tasks with the same key one after the other, in the order of arrival. */
 
 import { unavailable } from './errors.js';
 
-/** Works that wait behind one: beyond it the next is refused, since its caller would not wait so long. */
+/** Waiting tasks per key. Further ones are refused, since their callers would not wait so long. */
 const WAITING_MAX = 1_000;
 
 interface Line {
@@ -13,7 +13,7 @@ interface Line {
 export class Serial {
   readonly #lines = new Map<string, Line>();
 
-  /** @throws EngineError 503 when too many wait; else as the work does */
+  /** @throws EngineError 503 when too many tasks wait; otherwise the error of the task */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const line = this.#lines.get(key) ?? { tail: Promise.resolve(), length: 0 };
     if (line.length > WAITING_MAX) throw unavailable('ENG_OVERLOADED', 'too many requests wait');

@@ -1,20 +1,20 @@
-/** Where the chains of a template stand in its text: from two opening braces to two closing ones, outside quotes. */
+/** Finds template expressions in a text: from two opening braces to two closing ones, outside quotes. */
 
-/** Whether the text has something that is replaced when it is rendered. */
+/** Whether rendering would replace a part of the text. */
 export function hasTemplate(text: string): boolean {
   return text.includes('{{') && placesOf(text).next().done !== true;
 }
 
-/** The chains of a text as they stand there, each with its braces. */
+/** The expressions, each with its braces. */
 export function templatesIn(text: string): string[] {
   return Array.from(placesOf(text), ({ from, to }) => text.slice(from, to));
 }
 
-/** Where chains stand, with their braces. */
+/** The ranges of expressions, including their braces. */
 export function* placesOf(text: string): Generator<{ readonly from: number; readonly to: number }> {
   let open = text.indexOf('{{');
   while (open >= 0) {
-    // One character on, so that of three braces the last two are the opening ones.
+    // Advances by one character: of three braces the last two are the opening ones.
     const end = findEnd(text, open + 1);
     if (end.kind === 'none') break;
     if (end.kind === 'close') {

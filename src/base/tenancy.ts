@@ -1,12 +1,12 @@
 /**
- * Checks the tenant of the header x-tenant-id against the one that a body names, and the owner of a row. Without the
- * header the tenant is '', which stands for any.
+ * Checks the tenant of the header x-tenant-id against the tenant in a body, and against the owner of a row. Without
+ * the header the tenant is '', which matches every tenant.
  */
 
 import { forbidden, invalid, notFound } from './errors.js';
 
 /**
- * @param place of the member `tenant_id`, such as `filter.`
+ * @param place path of the object with `tenant_id`, such as `filter.`
  * @throws EngineError 403 when the body names another tenant than the header
  */
 export function checkTenant(header: string, named: string, place = ''): void {
@@ -15,7 +15,7 @@ export function checkTenant(header: string, named: string, place = ''): void {
   }
 }
 
-/** '' when neither names one. @throws EngineError 403 when they name two */
+/** '' when neither header nor body has a tenant. @throws EngineError 403 when they differ */
 export function tenantOf(header: string, named: string | null | undefined): string {
   if (named == null || named === '') return header;
   checkTenant(header, named);
@@ -23,8 +23,8 @@ export function tenantOf(header: string, named: string | null | undefined): stri
 }
 
 /**
- * @param place of the member `tenant_id`, such as `events[3].`
- * @throws EngineError 403 when they name two, 400 when neither names one
+ * @param place path of the object with `tenant_id`, such as `events[3].`
+ * @throws EngineError 403 when header and body differ, 400 when neither has a tenant
  */
 export function eventTenant(header: string, named: string | null | undefined, place = ''): string {
   if (named != null) checkTenant(header, named, place);
@@ -37,7 +37,7 @@ export function isForeign(row: { readonly tenant_id: string }, tenant: string): 
   return tenant !== '' && row.tenant_id !== tenant;
 }
 
-/** Undefined also for a row of another tenant: both get the same answer. */
+/** Undefined also for a row of another tenant, so that both cases get the same response. */
 export function seenBy<Row extends { readonly tenant_id: string }>(
   tenant: string,
   row: Row | undefined,
@@ -45,7 +45,7 @@ export function seenBy<Row extends { readonly tenant_id: string }>(
   return row === undefined || isForeign(row, tenant) ? undefined : row;
 }
 
-/** @throws EngineError 404 when there is none, or only one of another tenant */
+/** @throws EngineError 404 when the row does not exist or belongs to another tenant */
 export function owned<Row extends { readonly tenant_id: string }>(
   row: Row | undefined,
   tenant: string,

@@ -1,4 +1,4 @@
-/** Time as plain numbers, and its one text form. */
+/** Time as numbers, and its text form. */
 
 /** Milliseconds since 1970-01-01T00:00:00Z, on the engine's clock. */
 export type UnixMs = number;
@@ -6,7 +6,7 @@ export type UnixMs = number;
 let lastMs = Number.NaN;
 let lastText = '';
 
-/** RFC 3339 in UTC with milliseconds. Rows of one batch share their instant, so the last text is cached. */
+/** RFC 3339 in UTC with milliseconds. Rows of one batch share their time, so the last text is cached. */
 export function isoTime(ms: UnixMs): string {
   if (ms !== lastMs) {
     lastText = new Date(ms).toISOString();
@@ -15,7 +15,7 @@ export function isoTime(ms: UnixMs): string {
   return lastText;
 }
 
-/** Of a text that `isoTime` made. */
+/** The inverse of `isoTime`. */
 export function msOfTime(text: string): UnixMs {
   return text === lastText ? lastMs : Date.parse(text);
 }
@@ -24,12 +24,12 @@ export function isoTimeOrNull(ms: UnixMs | null): string | null {
   return ms === null ? null : isoTime(ms);
 }
 
-/** In ms; null: none. A stored definition may have anything, from an engine that ignored the member. */
+/** In ms; null: none. A definition stored by an older engine may contain any value. */
 export function timeLimit(given: unknown): number | null {
   return Number.isInteger(given) && (given as number) >= 0 ? (given as number) : null;
 }
 
-/** The later of two texts of engine time, whose one form orders them as the times. */
+/** The form of `isoTime` sorts like the times. */
 export function laterOf(a: string, b: string): string {
   return a >= b ? a : b;
 }

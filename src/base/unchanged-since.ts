@@ -1,23 +1,23 @@
 /**
- * Optimistic concurrency: a change with the `updated_at` that its sender has read is refused when somebody else was
- * quicker. Checked where changes of one thing are decided one after the other.
+ * Optimistic concurrency: a change that contains the `updated_at` its sender has read is rejected if the object was
+ * changed since. The check must run where changes of an object are serialised.
  */
 
 import { conflict } from './errors.js';
 import { isoTime, msOfTime, type UnixMs } from './time.js';
 
 /**
- * Later than the one before by at least the millisecond that callers see: otherwise a change within the same one, or
- * after a clock was set back, would not be noticed.
+ * Later than the previous time by at least a millisecond, the precision that callers see: otherwise a change within
+ * the same millisecond, or after the clock was set back, would go unnoticed.
  */
 export function updatedAt(now: UnixMs, before: string | null | undefined): string {
   return isoTime(before == null ? now : Math.max(now, msOfTime(before) + 1));
 }
 
 /**
- * @param given `if_unchanged_since` of the change; absent: anything is changed
- * @param present `updated_at` of what exists; null or undefined: nothing
- * @throws EngineError 409 when it was changed after `given`, or does not exist any more
+ * @param given `if_unchanged_since` of the change; absent: no check
+ * @param present `updated_at` of the object; null or undefined: it does not exist
+ * @throws EngineError 409 when the object was changed after `given`, or does not exist any more
  */
 export function checkUnchanged(
   given: string | null | undefined,

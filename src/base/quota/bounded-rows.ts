@@ -1,17 +1,17 @@
 /**
- * Whether a tenant has room for more rows of a bounded kind. The database counts them, and only when the last count
- * and the rows admitted since leave no room: a tenant far below its bound costs no query, one at its bound one query
- * at a time. Under concurrency a bound may be met a few rows early or late.
+ * Limits the rows of one kind per tenant. The database counts them only when the last count and the rows admitted
+ * since leave no room: a tenant far below its limit costs no query, one at its limit one query at a time. Under
+ * concurrency the limit may be reached a few rows early or late.
  */
 
 import { lastUsed, valueFor } from './last-used.js';
 
-/** Rows of the tenant, up to `max`. Rejects like every read. */
+/** Counts the rows of the tenant, up to `max`. Rejects like every read. */
 type CountOf = (tenant: string, max: number) => Promise<number>;
 
 interface Known {
   counted: number;
-  /** Let in and answered since that count began, and let in and not answered. */
+  /** Rows admitted since that count began: answered, and not yet answered. */
   since: number;
   pending: number;
   counting: Promise<void> | undefined;
@@ -31,7 +31,7 @@ export class BoundedRows {
     this.#countOf = countOf;
   }
 
-  /** @returns what must be called when the request was answered; undefined: there is no room */
+  /** @returns a function to call once the request is answered; undefined: there is no room */
   async enter(tenant: string, rows: number, max: number): Promise<(() => void) | undefined> {
     const known = valueFor(this.#known, tenant, unknownCount);
     if (!fits(known, rows, max)) await this.#count(tenant, known, max);

@@ -9,14 +9,14 @@
  *        └─ tenant b ─── instance 3: ●
  */
 
-/** Of each party at one level; the first level is all of them together. */
+/** The limits of each party at one level; the first level is all parties together. */
 export interface LevelLimits {
   readonly activeMax: number;
-  /** Absent: as many as the level above lets wait. */
+  /** Absent: limited only by the level above. */
   readonly waitingMax?: number;
 }
 
-/** `full`: too many wait already. */
+/** `full`: the limit of waiting requests is reached. */
 export type SlotRefusal = 'aborted' | 'full' | 'closed';
 
 export type Slot =
@@ -29,7 +29,7 @@ interface Waiter {
   readonly answer: (slot: Slot) => void;
 }
 
-/** A party exists while it, or one within it, has a place or waits for one. */
+/** A party exists while it, or a part of it, has a place or waits for one. */
 interface Party {
   readonly name: string;
   readonly within: Party | undefined;
@@ -37,9 +37,9 @@ interface Party {
   active: number;
   waiting: number;
   readonly parts: Map<string, Party>;
-  /** Its parts that wait, in the order of turns: one that was served moves to the end. */
+  /** The parts that wait, in the order of turns. A part that was served moves to the end. */
   readonly turns: Set<Party>;
-  /** Of the last level, in order of arrival. */
+  /** At the last level, in order of arrival. */
   readonly waiters: Set<Waiter>;
 }
 
@@ -47,10 +47,10 @@ export class FairSlots {
   readonly #levels: readonly LevelLimits[];
   readonly #all: Party;
   #isClosed = false;
-  /** The next waiter's places are not free yet: they are reserved for it. */
+  /** The places of the next waiter are reserved until they are free. */
   #isAwaited = false;
 
-  /** @param levels bounds of all together, of one party, of one within it, and so on */
+  /** @param levels limits of all parties together, of one party, of one part within it, and so on */
   constructor(levels: readonly [LevelLimits, ...LevelLimits[]]) {
     this.#levels = levels;
     this.#all = newParty('', undefined, levels[0]);
@@ -65,11 +65,11 @@ export class FairSlots {
   }
 
   /**
-   * A place, if one is free.
+   * Takes places if they are free.
    *
-   * @param path names of the party and of the parts within it, one for each level below all
-   * @param places how many; more than a level has are given when no other party has one there
-   * @returns what gives them back; undefined: there are none
+   * @param path names of the party and its parts, one for each level below the first
+   * @param places more than a level has are granted while no other party has a place there
+   * @returns a function that releases the places; undefined: none are free
    */
   take(path: readonly string[], places = 1): (() => void) | undefined {
     const party = this.#partyAt(path);
@@ -78,10 +78,7 @@ export class FairSlots {
     return undefined;
   }
 
-  /**
-   * Waits for a place, for parameters see `take`. The holder must release it. @param signal undefined: the caller
-   * waits
-   */
+  /** Waits for places, which the holder must release. For the parameters see `take`. @param signal cancels the wait */
   acquire(path: readonly string[], signal?: AbortSignal, places = 1): Promise<Slot> {
     if (this.#isClosed) return refused('closed');
     if (signal?.aborted) return refused('aborted');
@@ -94,7 +91,7 @@ export class FairSlots {
     return refused('full');
   }
 
-  /** Refuses all who wait, and all who come. Who has a place keeps it. */
+  /** Refuses all waiting and later requests. Granted places stay. */
   close(): void {
     this.#isClosed = true;
     refuseAll(this.#all);
@@ -157,7 +154,7 @@ export class FairSlots {
     };
   }
 
-  /** All whose turn has come and whose places are free. */
+  /** Serves the waiters whose turn it is while their places are free. */
   #serve(): void {
     for (;;) {
       const waiter = nextOf(this.#all);
@@ -185,7 +182,7 @@ function fits({ active, limits }: Party, places: number): boolean {
   return active === 0 ? limits.activeMax > 0 : active + places <= limits.activeMax;
 }
 
-/** In the party and in those that it is within, below all. */
+/** In the party and all parties around it, below the first level. */
 function hasRoomWithin(party: Party, places: number): boolean {
   for (const each of upwards(party)) {
     if (each.within !== undefined && !fits(each, places)) return false;
@@ -193,13 +190,13 @@ function hasRoomWithin(party: Party, places: number): boolean {
   return true;
 }
 
-/** Whose turn it is of those who wait in the party, if its places are free within it. */
+/** The waiter of the party whose turn it is, if its places are free within the party. */
 function nextOf(party: Party): Waiter | undefined {
   const [first] = party.waiters;
   if (first !== undefined) return fits(party, first.places) ? first : undefined;
   for (const part of party.turns) {
     const waiter = nextOf(part);
-    // A part does not lose its turn to those that want less.
+    // A part keeps its turn: smaller requests of other parts do not overtake it.
     if (waiter !== undefined)
       return party.within === undefined || fits(party, waiter.places) ? waiter : undefined;
   }

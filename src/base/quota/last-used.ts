@@ -1,9 +1,10 @@
-/** Maps with a bound: the entries that were used last stay, the others are forgotten. */
+/** Maps with a limit: the least recently used entries are evicted. */
 
 import { LRUCache } from 'lru-cache';
 
 /**
- * Counted by size: with its own `max` the library would reserve the whole room at once, for each cache of each thread.
+ * Limited by size: with its `max` option the library would allocate the whole capacity at once, for each cache of
+ * each thread.
  */
 export function lastUsed<Key extends string, Value extends {}>(max: number): LRUCache<Key, Value> {
   return new LRUCache<Key, Value>({ maxSize: max, sizeCalculation: () => 1 });
@@ -14,7 +15,7 @@ interface Entries<Key, Value> {
   set(key: Key, value: Value | undefined): unknown;
 }
 
-/** The value of the key, which is made on first use, and again once it was forgotten. */
+/** Returns the cached value, or creates it. */
 export function valueFor<Key, Value extends {}>(
   entries: Entries<Key, Value>,
   key: Key,

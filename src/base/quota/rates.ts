@@ -1,6 +1,6 @@
 /**
- * Rates: token buckets, which fill steadily up to a burst, and a number of times in a second. Pure: time is an
- * argument, in milliseconds.
+ * Token buckets, which fill steadily up to a burst, and limits per second. Pure: time is an argument, in
+ * milliseconds.
  */
 
 export interface BucketRate {
@@ -8,20 +8,20 @@ export interface BucketRate {
   readonly burst: number;
 }
 
-/** A full bucket admits what costs more than the burst, and is in debt then, so that nothing is refused for ever. */
+/** A full bucket admits a cost above the burst and goes into debt, so that no request is refused for ever. */
 export class TokenBucket {
   readonly rate: BucketRate;
   #tokens: number;
   #at: number;
 
-  /** A full one. @param now by a clock that never goes back */
+  /** Starts full. @param now on a monotonic clock */
   constructor(rate: BucketRate, now: number) {
     this.rate = rate;
     this.#tokens = rate.burst;
     this.#at = now;
   }
 
-  /** Milliseconds until so much can be taken; 0: now. */
+  /** Milliseconds until the cost can be taken. */
   waitMs(cost: number, now: number): number {
     const { perSecond, burst } = this.rate;
     const gained = ((now - this.#at) * perSecond) / 1_000;
@@ -31,7 +31,7 @@ export class TokenBucket {
     return missing <= 0 ? 0 : Math.ceil((missing * 1_000) / perSecond);
   }
 
-  /** Takes it even if it is not there: the bucket is in debt then. */
+  /** Takes the cost even when the tokens do not suffice: the bucket goes into debt. */
   take(cost: number): void {
     this.#tokens -= cost;
   }
@@ -39,7 +39,7 @@ export class TokenBucket {
 
 const SECOND_MS = 1_000;
 
-/** So many in a second, which begins with the first of them. */
+/** A limit per second; a second begins with its first event. */
 export class SecondLimit {
   readonly #max: number;
   #from = Number.NEGATIVE_INFINITY;
@@ -51,7 +51,7 @@ export class SecondLimit {
 
   admits(nowMs: number): boolean {
     const passedMs = nowMs - this.#from;
-    // A clock that is set back begins another second.
+    // A clock that was set back starts another second.
     if (passedMs >= SECOND_MS || passedMs < 0) {
       this.#from = nowMs;
       this.#count = 0;

@@ -1,4 +1,4 @@
-/** How much each key holds, and all of them together. A key that holds nothing takes no room, so that none is evicted. */
+/** Sums per key, and in total. A key with the sum 0 takes no memory, so that no eviction is needed. */
 
 export class Tally {
   readonly #held = new Map<string, number>();

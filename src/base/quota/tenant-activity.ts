@@ -1,16 +1,16 @@
-/** Whether several tenants use the server: one tenant alone may have all of it. Pure: time is an argument. */
+/** Whether several tenants use the server: a single tenant may use all of it. Pure: time is an argument. */
 
 import { LIMITS } from '../limits.js';
 
 export class TenantActivity {
   #last = '';
-  /** When the tenant was another one than before. */
+  /** When the tenant last differed from the one before. */
   #changedAt = Number.NEGATIVE_INFINITY;
 
-  /** @param tenant whose request has come; '': of no tenant */
+  /** Records a request. @param tenant '': none */
   came(tenant: string, now: number): void {
     if (tenant === this.#last || tenant === '') return;
-    // Before the first tenant of all there was no other.
+    // The first tenant of all follows no other.
     if (this.#last !== '') this.#changedAt = now;
     this.#last = tenant;
   }
