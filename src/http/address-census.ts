@@ -1,15 +1,15 @@
 /**
- * Counts connections by address for a backend that does not report which connection has closed. The count is an upper
- * bound; when it reaches the limit, Linux is asked which connections are open. Other systems have no such table: only
- * the limit of all connections holds there.
+ * Counts connections per address for a backend that does not report which connection has closed. The count is an
+ * upper bound; at the limit, the open connections are read from Linux. Other systems have no such table: there only
+ * the limit of all connections applies.
  */
 
 import { readFileSync } from 'node:fs';
 
-/** A census takes some 10 ms for 10,000 connections of the machine. */
+/** Reading the tables takes some 10 ms for 10,000 connections of the machine. */
 const CENSUS_INTERVAL_MS = 200;
 const TABLES = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
-/** Established, and closed by the other side only. */
+/** Established, and closed only by the client. */
 const OPEN_STATES = new Set(['01', '08']);
 const IPV4_MAPPED = `${'0'.repeat(20)}ffff`;
 
@@ -19,33 +19,33 @@ export class AddressCensus {
   #unknown = 0;
   #countedAtMs = Number.NEGATIVE_INFINITY;
 
-  /** @param read the tables of the system; throws where there are none */
+  /** @param read returns the tables of the system; empty where there are none */
   constructor(read: () => readonly string[] = readTables) {
     this.#read = read;
   }
 
-  /** @param address as `addressKey` writes it */
+  /** @param address from `addressKey` @param place releases the slot */
   came(address: string, place: () => void): void {
     const places = this.#places.get(address);
     if (places === undefined) this.#places.set(address, [place]);
     else places.push(place);
   }
 
-  /** A connection of an unknown address has closed. */
+  /** A connection has closed; its address is unknown. */
   left(): void {
     this.#unknown += 1;
   }
 
-  /** Places of connections that have closed. */
+  /** The number of slots still held by closed connections. */
   get stale(): number {
     return this.#unknown;
   }
 
   /**
-   * Gives back the places of connections that have closed, unless that was done a moment ago.
+   * Releases the slots of closed connections, at most once per interval.
    *
-   * @param placeless how many connections of an address are open without a place
-   * @returns whether places were given back
+   * @param placeless the number of open connections of an address without a slot
+   * @returns whether slots were released
    */
   settle(port: number, nowMs: number, placeless: (address: string) => number): boolean {
     if (this.#unknown === 0 || nowMs - this.#countedAtMs < CENSUS_INTERVAL_MS) return false;
@@ -64,13 +64,13 @@ export class AddressCensus {
   }
 }
 
-/** One spelling for the bytes of an address, be it IPv4 or IPv4 in IPv6. */
+/** The same key for an IPv4 address and its IPv4-mapped IPv6 form. */
 export function addressKey(bytes: Buffer): string {
   const hex = bytes.toString('hex');
   return hex.startsWith(IPV4_MAPPED) ? hex.slice(IPV4_MAPPED.length) : hex;
 }
 
-/** How many connections to the port each address has, out of the tables of the system. */
+/** The number of connections to the port per address. */
 export function openByAddress(tables: readonly string[], port: number): Map<string, number> {
   const counts = new Map<string, number>();
   const wanted = port.toString(16).toUpperCase().padStart(4, '0');
@@ -78,7 +78,7 @@ export function openByAddress(tables: readonly string[], port: number): Map<stri
     const [, local = '', remote = '', state = ''] = line.trim().split(/\s+/);
     if (!local.endsWith(`:${wanted}`) || !OPEN_STATES.has(state)) continue;
     const words = remote.slice(0, remote.indexOf(':')).match(/.{8}/g) ?? [];
-    // The table shows each word as the number that its bytes are in memory.
+    // The table prints each word in host byte order.
     const bytes = words.map((word) => Buffer.from(word, 'hex').reverse());
     const address = addressKey(Buffer.concat(bytes));
     counts.set(address, (counts.get(address) ?? 0) + 1);
@@ -91,7 +91,7 @@ function readTables(): string[] {
     try {
       return [readFileSync(table, 'latin1')];
     } catch {
-      // Without IPv6 there is one of them.
+      // A table is missing without IPv6, both outside Linux.
       return [];
     }
   });

@@ -1,6 +1,7 @@
 /**
- * Authenticates a caller by the root key or the key of a tenant, checks whether it may use the route, and reads the
- * tenant header (docs/authorization.md). A recently valid key is found by its text, every other one by its SHA-256.
+ * Authenticates a caller by the root key or the key of a tenant, checks whether the key allows the route, and reads
+ * the tenant header (docs/authorization.md). A recently valid key is looked up by its text, every other one by its
+ * SHA-256.
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -18,22 +19,22 @@ export interface AuthSettings {
   /** undefined: every caller counts as root (`--insecure-auth`). */
   readonly apiKey: string | undefined;
   readonly requireTenantHeader: boolean;
-  /** The API's description asks for key and tenant. */
+  /** The OpenAPI document requires key and tenant. */
   readonly protectDocs: boolean;
   readonly keys: Pick<KeyRegistry, 'use'>;
 }
 
 export interface Caller {
-  /** The tenant of the key; with the root key that of the header, '' when none is named or required. */
+  /** The tenant of the key; with the root key the tenant of the header, or ''. */
   readonly tenant: string;
-  /** Of a tenant; undefined: the root key, or none on an open route. */
+  /** Undefined: the root key, or no key on a public route. */
   readonly key: ResidentKey | undefined;
 }
 
 /** @throws EngineError 401, 403 or 400, in this order; 503 while the keys are not loaded */
 export type Authorise = (request: Pick<HttpRequest, 'header'>, route: Route) => Caller;
 
-/** The same for a key that is missing, wrong, revoked or expired. */
+/** The same error for a missing, wrong, revoked or expired key. */
 export const UNAUTHENTICATED = new EngineError(
   'ENG_UNAUTHENTICATED',
   'unauthorized: a valid x-api-key is required',
@@ -42,7 +43,7 @@ export const UNAUTHENTICATED = new EngineError(
 const ANONYMOUS: Caller = { tenant: '', key: undefined };
 
 interface Access {
-  /** Empty: the root key. */
+  /** Empty: only the root key. */
   readonly capabilities: Exclude<Route['capability'], 'public'>;
   readonly bits: number;
   readonly tenant: Route['tenant'];
@@ -50,12 +51,12 @@ interface Access {
 
 const ROOT = 'root';
 
-/** Keys found by their text: a hash of each request's key would be a tenth of what the front does for it. */
+/** Cached key texts: hashing the key of each request would be a tenth of the work of the front thread. */
 const TEXTS_MAX = 4_096;
 
 const SECRETS = capabilityBits(['secrets']);
 
-/** Whether a worker with this key is given the secrets of its tasks; undefined: the root key. */
+/** Whether a worker with this key receives the secrets of its tasks. @param key undefined: the root key */
 export function seesSecrets(key: ResidentKey | undefined): boolean {
   return key === undefined || (key.capabilities & SECRETS) !== 0;
 }
@@ -78,7 +79,7 @@ export function createAuth(settings: AuthSettings): Authorise {
       return { tenant: tenantOf(request, isRequired), key: undefined };
     }
     if ((key.capabilities & access.bits) === 0) throw lacking(access);
-    // A route without a tenant has none to contradict.
+    // A route without a tenant ignores the header.
     const named = access.tenant === 'none' ? '' : tenantOf(request, isRequired);
     if (named !== '' && named !== key.tenant) {
       throw forbidden('x-tenant-id is not the tenant of the key');
@@ -98,9 +99,10 @@ function accessTo(route: Route, protectDocs: boolean): Access | 'open' {
 }
 
 /**
- * Only `approver` lets a key answer for a person, and only `starter` send other signals; `operator` may do both.
+ * Checks the type of a signal: answering for a person takes `approver`, other signals take `starter`; `operator` may
+ * send both.
  *
- * @returns the refusal, for a caller that may know of the instance
+ * @returns the refusal, for callers that may know of the instance
  */
 export function signalRefusal(
   { body }: Pick<HttpRequest, 'body'>,
@@ -126,8 +128,8 @@ export function signalRefusal(
 }
 
 /**
- * The registry is asked each time whether a cached key is still valid. A wrong text is hashed every time and never
- * cached, so that the time of an answer does not show how much of it is right.
+ * The registry checks at every request whether a cached key is still valid. A wrong text is hashed every time and
+ * never cached, so that the response time does not reveal how much of it is right.
  */
 function keyFinder(
   root: Buffer,
@@ -136,11 +138,11 @@ function keyFinder(
   const digests = new Map<string, string>();
   const nameOf = (text: string): string => {
     const given = digest(text);
-    // Digests have one length, so the comparison takes the same time for every other key.
+    // All digests have the same length, so comparing them takes constant time.
     return timingSafeEqual(given, root) ? ROOT : given.toString('hex');
   };
   return (request) => {
-    // `x-api-key` wins over a bearer key.
+    // `x-api-key` takes precedence over a bearer key.
     const text = request.header('x-api-key') ?? bearerKey(request.header('authorization'));
     if (text === undefined || text === '') throw UNAUTHENTICATED;
     const known = digests.get(text);
@@ -168,10 +170,9 @@ function lacking({ capabilities }: Access): EngineError {
   return forbidden(`this takes a key with the capability ${capabilities.join(' or ')}`);
 }
 
-/** The white space that RFC 9110 allows around the value of a header: everything else is part of the name. */
+/** The white space that RFC 9110 allows around a header value; other characters are part of the value. */
 const AROUND = /^[ \t]+|[ \t]+$/g;
 
-/** Of the header; '' when it is absent. */
 export function tenantIn(request: Pick<HttpRequest, 'header'>): string {
   return request.header('x-tenant-id')?.replace(AROUND, '') ?? '';
 }

@@ -1,9 +1,9 @@
-/** What side threads do with large bodies. */
+/** The jobs of side threads for large bodies. */
 
 import { type Job, LARGE_JOB_MS } from '../base/offload.js';
 import type { BodyJudgement, DoubtfulBody } from './body.js';
 
-/** Finds out why a body is invalid. Linting a definition takes longer than that. */
+/** Determines why a body is invalid. Linting a definition takes longer. */
 export const JUDGE_BODY: Job<DoubtfulBody, BodyJudgement> = {
   name: 'judgeBody',
   load: async () => (await import('./body.js')).judgeBody,

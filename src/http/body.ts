@@ -1,6 +1,6 @@
 /**
- * Parses and validates the body of a request, once, on the thread that owns it. A large body is parsed in pieces; if
- * it is invalid, a side thread finds out why.
+ * Parses and validates the body of a request, once, on the thread that owns it. A large body is parsed in pieces; a
+ * side thread determines why it is invalid.
  */
 
 import { setImmediate } from 'node:timers/promises';
@@ -19,7 +19,7 @@ import type { Findings } from '../core/lint/definition.js';
 import { judgeDefinition } from './definition.js';
 import { cutJson } from './json-cut.js';
 
-/** Stands for an invalid item of a list whose items are judged one by one. */
+/** Replaces an invalid item of a list whose items are validated one by one. */
 export class RefusedItem {
   readonly item: unknown;
   readonly error: EngineError;
@@ -31,8 +31,8 @@ export class RefusedItem {
 }
 
 /**
- * @param isListed the refusal of a definition also has its findings as lists
- * @throws EngineError 400 that names the field or the place, 413 for too many values
+ * @param isListed the error of a definition also contains its findings as lists
+ * @throws EngineError 400 that names the field or position, 413 for too many values
  */
 export function parseBody<Id extends BodyRouteId>(
   validators: Validators,
@@ -60,15 +60,15 @@ export function validOf<T>(checked: Checked<T>): T {
   return checked.value;
 }
 
-/** In characters: a longer body takes a millisecond and more, and is parsed a piece at a time. */
+/** In characters: parsing a longer body takes a millisecond or more, so it is parsed in pieces. */
 export const LARGE_BODY = 64 * 1024;
 
-/** Returns the body, or undefined when it is invalid: `judgeBody` finds out why. */
+/** Returns the body; undefined when it is invalid, and `judgeBody` determines why. */
 export type BodyInPieces<Body> = Generator<void, Body | undefined, void>;
 
 const PIECES_MS = 1;
 
-/** Runs to the end, with the rest of the event loop in between: for a thread without turns. */
+/** Runs to the end, yielding to the event loop between pieces: for a thread without turns. */
 export async function inPieces<Result>(pieces: Generator<void, Result, void>): Promise<Result> {
   for (;;) {
     const until = performance.now() + PIECES_MS;
@@ -99,14 +99,14 @@ export interface DoubtfulBody {
   readonly operation: BodyRouteId;
   readonly text: string;
   readonly isListed: boolean;
-  /** Of a definition that is looked through, too: see `JudgeOptions`. */
+  /** Set to lint a definition: see `JudgeOptions`. */
   readonly callMsMax?: number | undefined;
 }
 
 export interface BodyJudgement {
   readonly error?: ErrorData;
   readonly findings?: Findings;
-  /** The invalid items, where items are judged one by one. */
+  /** The invalid items of a list whose items are validated one by one. */
   readonly refused: readonly { readonly at: number; readonly error: ErrorData }[];
 }
 
@@ -134,7 +134,10 @@ export function judgeBody({ operation, text, isListed, callMsMax }: DoubtfulBody
   return { refused };
 }
 
-/** The body with `RefusedItem` where the judgement says so. @throws EngineError why it is refused */
+/**
+ * The body, with a `RefusedItem` for each invalid item of the judgement. @throws EngineError when the body is
+ * rejected
+ */
 export function* parseAsJudged<Id extends BodyRouteId>(
   validators: Validators,
   operation: Id,
@@ -155,8 +158,8 @@ export function* parseAsJudged<Id extends BodyRouteId>(
 }
 
 /**
- * The value of a text with something that cannot be stored, if it is within items that are judged one by one: these
- * become `RefusedItem`. @throws EngineError for a problem outside of the items
+ * Parses a text that contains a value that cannot be stored. If it is inside items that are validated one by one,
+ * these become `RefusedItem`. @throws EngineError for a problem outside of the items
  */
 function itemwise(operation: BodyRouteId, text: string, problem: JsonProblem): unknown {
   if (problem.kind === 'values') throw tooLarge(problem.message);
@@ -186,14 +189,14 @@ function isParsed(text: string): boolean {
     JSON.parse(text);
     return true;
   } catch {
-    // It is not JSON, so nothing in it has a place.
+    // Invalid JSON has no items.
     return false;
   }
 }
 
 /**
- * The body with a `RefusedItem` for each invalid item, if its items are judged one by one; undefined: they are not, or
- * the list itself is invalid. @throws EngineError for a problem outside of the list
+ * The body with a `RefusedItem` for each invalid item, if its items are validated one by one; undefined: they are
+ * not, or the list itself is invalid. @throws EngineError for a problem outside of the list
  */
 function judgeEach<Id extends BodyRouteId>(
   validators: Validators,

@@ -1,7 +1,7 @@
 /**
- * Bounds on what clients take (docs/limits.md): open connections in all, so that file descriptors are left for
- * everything else; connections and requests in flight of one address, so that one client cannot take the places of all
- * others. Behind a trusted proxy the address of a request is that of its client.
+ * Limits on clients (docs/limits.md): open connections in all, so that file descriptors are left for everything else;
+ * and connections and requests in flight per address, so that one client cannot exhaust the limits. Behind a trusted
+ * proxy the address of a request is that of its client.
  */
 
 import { readFileSync } from 'node:fs';
@@ -23,8 +23,8 @@ export interface ConnectionBounds {
 }
 
 /**
- * @param wanted as configured; of `perAddressMax` 0: three quarters of all
- * @param descriptors how many files the process may open; undefined: unknown
+ * @param wanted the configured limits; `perAddressMax` 0: three quarters of all
+ * @param descriptors the limit of open files of the process; undefined: unknown
  */
 export function connectionBounds(
   wanted: ConnectionBounds,
@@ -39,26 +39,26 @@ export function connectionBounds(
   return { max, perAddressMax: Math.min(wanted.perAddressMax || share, max) };
 }
 
-/** How many files this process may open; Node has raised its own limit by then. */
+/** The limit of open files, which Node has raised at its start. */
 export function descriptorLimit(): number | undefined {
   try {
     const text = readFileSync('/proc/self/limits', 'utf8');
     const soft = /^Max open files +(\d+)/m.exec(text)?.[1];
     return soft === undefined ? undefined : Number(soft);
   } catch {
-    // Not Linux: the configured bound holds.
+    // Not Linux: the configured limit applies.
     return undefined;
   }
 }
 
 /**
- * A connection past a bound gets one answer, which is the refusal unless it requests the health of the engine, and is
- * closed.
+ * A connection beyond the limit gets one response and is closed. The response is the refusal, except for a health
+ * check.
  */
 export class Connections {
   readonly bounds: ConnectionBounds;
   refused = 0;
-  /** Of those that were refused. */
+  /** Refused connections that are still open. */
   readonly spare = new SpareConnections();
   readonly #slots: FairSlots;
   readonly #log: Pick<HttpLog, 'warn'>;
@@ -76,22 +76,20 @@ export class Connections {
   }
 
   /**
-   * @param address undefined: of a trusted proxy, whose connections are bounded by all
-   * @returns what gives the place back once the connection is closed, or why there is none
+   * @param address undefined: a trusted proxy, which only the limit of all connections applies to
+   * @returns a function that releases the slot when the connection closes, or the refusal
    */
   admit(address: string | undefined, nowMs: number): (() => void) | EngineError {
     return this.#slots.take(address === undefined ? [] : [address]) ?? this.#refuse(nowMs);
   }
 
   /**
-   * For a backend that does not report which connection has closed: it calls `left` for each.
+   * Like `admit`, for a backend that does not report which connection has closed, and calls `left` for each.
    *
-   * @param address as `addressKey` writes it
-   * @param isProxy see `admit`
-   * @param port where the connections come in
-   * @returns why there is no place
+   * @param address from `addressKey`
+   * @param port the server's own
    */
-  admitUntold(
+  admitAnonymous(
     address: string,
     isProxy: boolean,
     port: number,
@@ -99,7 +97,7 @@ export class Connections {
   ): EngineError | undefined {
     const path = isProxy ? [] : [address];
     let place = this.#slots.take(path);
-    // The new connection is among those that the system reports.
+    // The table of the system already contains the new connection.
     const placeless = (of: string) => this.spare.countOf(of) + (of === address ? 1 : 0);
     if (place === undefined && this.#census.settle(port, nowMs, placeless)) {
       place = this.#slots.take(path);
@@ -134,19 +132,19 @@ export class Connections {
 
 export interface SpareConnection {
   readonly address: string;
-  /** The answer to any other request. */
+  /** The response to any other request. */
   readonly refusal: EngineError;
-  /** Called once at most, unless it was let go before. */
+  /** Called at most once, and never after `letGo`. */
   readonly close: () => void;
 }
 
 /**
- * A few connections beyond the bounds, each of which may request the health of the engine once, so that a client that
- * takes all places does not make the engine look dead. A silent one is closed soon, or earlier if its place is needed:
- * first those of the address that has the most.
+ * A few connections beyond the limits, each for one health check, so that a client that exhausts the limits does not
+ * make the engine look dead. A silent connection is closed soon, or earlier when its slot is needed: first those of
+ * the address with the most.
  */
 export class SpareConnections {
-  /** By address; the oldest first. */
+  /** By address, oldest first. */
   readonly #silent = new Map<string, Map<SpareConnection, NodeJS.Timeout>>();
   #count = 0;
 
@@ -163,7 +161,7 @@ export class SpareConnections {
     this.#count += 1;
   }
 
-  /** A request came on it, or it has closed. @returns whether it was still held */
+  /** Called when a request arrives or the connection closes. @returns whether it was still held */
   letGo(spare: SpareConnection): boolean {
     const mine = this.#silent.get(spare.address);
     const timer = mine?.get(spare);
@@ -197,7 +195,7 @@ export class SpareConnections {
   }
 }
 
-/** Bounds the requests in flight of one address over all its connections. */
+/** Limits the requests in flight of one address over all its connections. */
 export class AddressRequests {
   refused = 0;
   readonly #max: number;
@@ -208,7 +206,7 @@ export class AddressRequests {
     this.#max = max || Math.floor(LIMITS.requestsInFlightMax * LIMITS.requestShareOfAddress);
   }
 
-  /** @returns the refusal; undefined: the request is served, and `leave` must be called at its end */
+  /** @returns the refusal; undefined: the request is admitted, and `leave` must be called at its end */
   enter(address: string): EngineError | undefined {
     if (this.#inFlight.of(address) >= this.#max) {
       this.refused += 1;
@@ -227,9 +225,7 @@ export class AddressRequests {
   }
 }
 
-// ---------------------------------------------------------------- behind proxies
-
-/** The entry of one address in `x-forwarded-for`; some proxies add a port, and brackets with it. */
+/** An address in `x-forwarded-for`; some proxies add a port, and brackets with it. */
 const ENTRY = /^\[?([^\]]*?)\]?(?::\d{1,5})?$/;
 
 export interface AddressRange {
@@ -237,7 +233,7 @@ export interface AddressRange {
   readonly bits: number;
 }
 
-/** Any client may send `x-forwarded-for`: it counts only from trusted proxies. */
+/** Any client may send `x-forwarded-for`, so only the header of trusted proxies counts. */
 export class TrustedProxies {
   readonly #ranges = new BlockList();
   readonly #isAny: boolean;
@@ -249,7 +245,7 @@ export class TrustedProxies {
     }
   }
 
-  /** An IPv4 address also in the form that sockets for both families show. */
+  /** Also matches an IPv4 address in its IPv4-mapped IPv6 form. */
   has(address: string): boolean {
     return this.#isAny && isIP(address) !== 0 && this.#ranges.check(address, familyOf(address));
   }
@@ -258,7 +254,7 @@ export class TrustedProxies {
    * Each proxy appends the address of its client, so the header is read from its end, up to the first address that is
    * no trusted proxy.
    *
-   * @param peer the other end of the connection
+   * @param peer the remote address of the connection
    * @param forwarded all lines of the header, joined by commas
    */
   clientOf(peer: string, forwarded: string | undefined): string {

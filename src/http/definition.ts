@@ -8,19 +8,19 @@ import { type EngineError, invalid } from '../base/errors.js';
 import { type JsonObject, ownValue } from '../base/json.js';
 import { type Findings, lintDefinition } from '../core/lint/definition.js';
 
-/** Of the body of a route that takes definitions. */
+/** The findings in the body of a route that takes definitions. */
 export interface Judgement extends Findings {
   refusal(): EngineError;
 }
 
 export interface JudgeOptions {
-  /** What is wrong with its shape; absent when that is right. */
+  /** Schema errors; absent: the shape is valid. */
   readonly shape?: ShapeErrors;
-  /** Blocks that stand elsewhere and run before. */
+  /** Blocks outside of the body that run before. */
   readonly known?: ReadonlySet<string>;
-  /** A refusal has the findings as lists beside its message. */
+  /** The refusal contains the findings as lists beside its message. */
   readonly isListed?: boolean;
-  /** The longest time that the server gives a call inside the process; absent: none is said. */
+  /** The server's limit for an in-process call; absent: time-outs are not checked. */
   readonly callMsMax?: number;
 }
 
@@ -55,7 +55,7 @@ export function judgementOf({ errors, warnings }: Findings, isListed = false): J
   };
 }
 
-/** A request may ask for more time than the server gives: it is cut off then. */
+/** Warns of a time-out above the server's limit, which applies instead. */
 function cutShort(params: JsonObject, callMsMax: number, handler: BuiltinName): ParamProblem[] {
   const given = handler === 'http_request' ? ownValue(params, 'timeout_ms') : undefined;
   const isMore = typeof given === 'number' && given > callMsMax && given <= HTTP_TIMEOUT_MS_MAX;

@@ -1,6 +1,6 @@
 /**
- * The life of an exchange, alike on both backends, which supply only how bytes leave. An exchange is answered at most
- * once, and never after its client disconnected.
+ * The life cycle of an exchange, the same on both backends, which only write the bytes. An exchange gets at most one
+ * response, and none after its client has disconnected.
  */
 
 import type { EngineError } from '../base/errors.js';
@@ -10,7 +10,7 @@ import type { RequestHead } from './request-head.js';
 import type { AnswerHooks, HttpBodyStream, HttpReply, HttpStreamHead } from './server.js';
 import type { Transport } from './transport.js';
 
-/** uWebSockets.js writes a value as it is: a line break in one would forge the reply. */
+/** uWebSockets.js does not check values: a line break would forge a response. */
 const HEADER_UNWANTED = /[^\t\x20-\x7e]/;
 
 const NO_STREAM: HttpBodyStream = { write: () => false, onDrain: () => {}, end: () => {} };
@@ -20,9 +20,9 @@ type Phase = 'waiting' | 'streaming' | 'over';
 export abstract class Exchange {
   /** The reader of a body that is still arriving. */
   bodyReader: BodyReader | undefined;
-  /** The address whose requests in flight it counts among; undefined: it does not, or no more. */
+  /** The address whose requests in flight include this one; undefined: not counted, or no longer. */
   address: string | undefined;
-  /** Its connection is beyond the bounds: it has one answer, which is this unless it asks how the engine is. */
+  /** Set on a connection beyond the limits: the response to everything but a health check. */
   unplaced: EngineError | undefined;
   protected readonly transport: Transport;
   protected readonly head: RequestHead;
@@ -41,9 +41,7 @@ export abstract class Exchange {
     this.head = head;
   }
 
-  // ---------------------------------------------------------------- what the handler sets
-
-  /** True once the client went away before the reply, or the end of the stream, was handed over. */
+  /** True once the client disconnected before the response, or the end of the stream, was written. */
   get aborted(): boolean {
     return this.#isAbandoned || this.#isEnded;
   }
@@ -52,14 +50,14 @@ export abstract class Exchange {
     this.#hooks = hooks;
   }
 
-  /** Sets headers that the answer carries beside its own. */
+  /** Adds headers to the response. */
   addHeaders(headers: HeaderList): void {
     this.#headers = headers;
   }
 
   /**
-   * Calls `listener` once when the exchange is aborted, at once if it already is. A stream that
-   * answers HEAD counts as aborted after its head, so that producers stop.
+   * Calls `listener` once when the exchange is aborted, at once if it already is. A stream that answers HEAD counts
+   * as aborted after its head, so that producers stop.
    */
   onAbort(listener: () => void): void {
     if (this.aborted) listener();
@@ -73,8 +71,6 @@ export abstract class Exchange {
     else if (this.#endListeners === undefined) this.#endListeners = [listener];
     else this.#endListeners.push(listener);
   }
-
-  // ---------------------------------------------------------------- its answer
 
   /** Exactly once per exchange, instead of `stream`; does nothing after an abort. */
   reply(reply: HttpReply): void {
@@ -95,10 +91,7 @@ export abstract class Exchange {
     return body;
   }
 
-  /**
-   * Ends a stream, or answers with the refusal; from then on the exchange counts as aborted. Does nothing when it is
-   * over.
-   */
+  /** Ends a stream, or responds with the refusal; the exchange then counts as aborted. Does nothing when it is over. */
   end(refusal: HttpReply): void {
     if (this.aborted || this.#phase === 'over') return;
     if (this.#phase === 'streaming') this.#finish();
@@ -118,7 +111,7 @@ export abstract class Exchange {
     try {
       this.sendReply(reply);
     } catch (error) {
-      // Nothing was sent, so the caller may reply with something else.
+      // Nothing was sent, so the caller may send another response.
       this.#phase = 'waiting';
       throw error;
     }
@@ -131,7 +124,7 @@ export abstract class Exchange {
     this.#phase = isHead ? 'over' : 'streaming';
     this.sendStreamHead(head, isHead);
     if (isHead) {
-      // Not at once: the producer has not yet had the chance to register its listener.
+      // Deferred, because the producer registers its listener after this.
       queueMicrotask(() => this.#leave());
       return NO_STREAM;
     }
@@ -157,7 +150,8 @@ export abstract class Exchange {
   }
 
   /**
-   * False when the client has disconnected. A second answer is a defect of its caller: it is dropped with a log line.
+   * False when the client has disconnected. A second response is a defect of the caller, and is dropped with a log
+   * line.
    */
   #mayAnswer(headers: HeaderList | undefined): boolean {
     if (this.#isAbandoned) return false;
@@ -174,32 +168,30 @@ export abstract class Exchange {
     return true;
   }
 
-  // ---------------------------------------------------------------- what the transport does with it
-
   complete(body: Buffer): void {
     this.head.body = body;
     this.transport.dispatch(this.head, this);
   }
 
-  /** Answers with the refusal's error body and closes the connection afterwards. */
+  /** Responds with the refusal and closes the connection afterwards. */
   refuse(refusal: Refusal): void {
     this.#isRefused = true;
     this.#send(refusalReply(refusal));
   }
 
-  /** `refuse` follows once the body was discarded. Where a backend can, the client gets the answer before that. */
+  /** Announces `refuse`, which follows once the body is discarded. A backend that can sends the response at once. */
   announce(refusal: Refusal): void {
     this.#isRefused = true;
     this.sendEarly(refusalReply(refusal));
   }
 
-  /** The handler threw: 500 if nothing was answered yet, else the reply under way is cut off. */
+  /** For a handler that threw: 500 if there is no response yet, else the connection is cut. */
   fail(): void {
     if (this.#phase === 'waiting') this.#send(refusalReply(DEFECT));
     else if (this.#phase === 'streaming' && !this.aborted) this.destroy();
   }
 
-  /** The connection is gone. Nothing is written from here on. */
+  /** The connection is closed; nothing is written any more. */
   abort(): void {
     if (this.#isAbandoned || this.#phase === 'over') return;
     this.bodyReader?.cancel();
@@ -231,7 +223,7 @@ export abstract class Exchange {
     if (listeners !== undefined) for (const listener of listeners) this.#call(listener);
   }
 
-  /** A listener is called from within native code, which ends the process if it throws. */
+  /** Native code calls the listeners, and an exception there ends the process. */
   #call(listener: () => void): void {
     try {
       listener();
@@ -244,15 +236,13 @@ export abstract class Exchange {
     }
   }
 
-  // ---------------------------------------------------------------- what a backend uses and supplies
-
-  /** The socket has room again after `writeChunk` gave false. */
+  /** To be called when the socket has room again after `writeChunk` returned false. */
   protected drained(): void {
     if (this.aborted || this.#phase !== 'streaming' || this.#drainListener === undefined) return;
     this.#call(this.#drainListener);
   }
 
-  /** The connection cannot be used again: it is unknown where the next request begins. */
+  /** The connection cannot be reused: the position of the next request is unknown. */
   protected get isRefused(): boolean {
     return this.#isRefused || this.unplaced !== undefined;
   }
@@ -265,20 +255,20 @@ export abstract class Exchange {
     return this.transport.cors.replyHeaders(this.head.origin);
   }
 
-  /** Writes the reply of which `sendReply` follows, and which closes the connection then. */
+  /** Writes the reply before `sendReply`, which then only closes the connection. */
   protected sendEarly(_reply: HttpReply): void {}
 
-  /** Writes the whole reply; without the body when the method is HEAD. */
+  /** Writes the reply, without its body for HEAD. */
   protected abstract sendReply(reply: HttpReply): void;
 
-  /** Writes the head of a stream, and ends the reply there when `isWhole`. */
+  /** Writes the head of a stream; `isWhole` ends the reply after it. */
   protected abstract sendStreamHead(head: HttpStreamHead, isWhole: boolean): void;
 
-  /** Gives false if the socket is full; then `drained` follows. `chunk` is not empty. */
+  /** Returns false if the socket is full; `drained` follows. `chunk` is not empty. */
   protected abstract writeChunk(chunk: string | Buffer): boolean;
 
   protected abstract endStream(): void;
 
-  /** Cuts the connection, which aborts the exchange. */
+  /** Closes the connection, which aborts the exchange. */
   protected abstract destroy(): void;
 }

@@ -1,10 +1,10 @@
-/** Checks whether the address can be listened on, before anything else is started: it is bound for a moment. */
+/** Checks whether the address can be bound, before anything else is started. */
 
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { ConfigError } from '../base/config-error.js';
 
-/** @throws ConfigError with the reason and what to do */
+/** @throws ConfigError with the reason and a remedy */
 export async function expectFreePort(host: string, port: number): Promise<void> {
   const probe = createServer();
   try {
@@ -26,7 +26,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'belongs to a host whose name nobody knows',
 };
 
-/** @param error of the system, or of a backend that could not bind */
+/** @param error from the system, or from a backend that could not bind */
 export function unusable(host: string, port: number, error: unknown): ConfigError {
   const { code = '', message } = error as NodeJS.ErrnoException;
   const why = REASONS[code] ?? `cannot be used (${message})`;

@@ -1,5 +1,5 @@
 /**
- * A room of the front thread: routes, gauges, and work beside the requests. The rooms are called in the order of their
+ * A room (module) of the front thread: routes, gauges and background work. The rooms are called in the order of their
  * list (`src/server/front-rooms.ts`).
  */
 
@@ -15,43 +15,43 @@ import type { FrontBodies, FrontOperations } from './operation.js';
 import type { Placement } from './ports.js';
 
 export interface FrontRoom {
-  /** Parts of the room, which have the same members. They come before the room itself. */
+  /** Parts of the room; they precede the room itself. */
   readonly parts?: readonly (FrontRoom | undefined)[];
-  /** Each route, and each gauge, has one room. */
+  /** Each route and each gauge belongs to one room. */
   readonly operations?: Partial<FrontOperations>;
   readonly gauges?: Partial<Readonly<Record<FrontMetricName, () => number>>>;
-  /** Reads what must be in memory before requests are served; rejects when the rows cannot be read. */
+  /** Loads the data that must be in memory before requests are served; rejects when the rows cannot be read. */
   prepare?(): Promise<void>;
-  /** The engine is about to serve: work beside the requests begins. */
+  /** The engine is about to serve: start background work. */
   start?(): void;
-  /** Rows may exist that were not reported: a tenant was moved to this cell. */
+  /** A tenant was moved to this cell: there may be new rows without a notification. */
   wake?(): void;
   /** An event that fires triggers was stored. */
   eventsFired?(): void;
   /**
-   * The tenant was moved to this cell and is not served yet: its data in memory is read again.
+   * The tenant was moved to this cell and is not served yet: reload its data.
    *
-   * @param stampsFrom audit entries get no earlier time
+   * @param stampsFrom the earliest time of new audit entries
    */
   tenantComes?(tenant: string, stampsFrom: UnixMs): Promise<void> | void;
-  /** The engine stops, and shards still answer: streams end, and what takes long is given up. */
+  /** The engine is stopping and shards still answer: end streams and cancel long work. */
   drain?(): Promise<void> | void;
-  /** Threads have stopped. Idempotent; also called when the engine has never served. */
+  /** The threads have stopped. Idempotent; also called when the engine never served. */
   stop?(): Promise<void> | void;
 }
 
-/** What rooms take of the configuration, by the names that it has there. */
+/** The part of the configuration that rooms use, with the same names. */
 export interface FrontSettings {
   readonly shards: number;
-  /** Where people reach the server; undefined: where the caller has reached it. */
+  /** Undefined: the address of the request. */
   readonly publicUrl: string | undefined;
-  /** How long ended instances are kept; 0: for ever. */
+  /** How long ended instances are retained; 0: for ever. */
   readonly retentionDays: number;
   readonly unpoliciedRetry: 'redispatch' | 'fail';
   readonly webhookSecret: string | undefined;
 }
 
-/** What the engine provides to its front rooms. @typeParam Client how the room calls the shards */
+/** The services of the engine for its front rooms. @typeParam Client how the room calls the shards */
 export interface FrontKernel<Client = unknown> {
   readonly client: Client;
   readonly reads: Reads;
@@ -59,11 +59,11 @@ export interface FrontKernel<Client = unknown> {
   readonly now: () => UnixMs;
   readonly log: Logger;
   readonly offload: Offload;
-  /** For jobs that are given up by a signal. */
+  /** For jobs that a signal cancels. */
   readonly offloadPool: Pick<OffloadPool, 'through'>;
   readonly bodies: FrontBodies;
   readonly keys: KeyRegistry;
-  /** Decides which tenants are served here; undefined: all of them. */
+  /** Undefined: all tenants are served here. */
   readonly placement: Placement | undefined;
   readonly settings: FrontSettings;
 }

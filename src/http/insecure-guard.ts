@@ -1,7 +1,7 @@
 /**
- * Protects a server without keys from pages that the developer opens in a browser, and from DNS rebinding. A request
- * must name this machine as its host, come from a page of this machine if from any, and declare its body as JSON,
- * which a page can send to another origin only after a preflight.
+ * Protects a server without keys from web pages in the developer's browser, and from DNS rebinding. A request must
+ * name this machine as its host, come from a page of this machine if from any, and declare its body as JSON, which a
+ * page can send to another origin only after a preflight.
  */
 
 import { forbidden, invalid } from '../base/errors.js';
@@ -12,7 +12,7 @@ export type InsecureGuard = (request: Pick<HttpRequest, 'header' | 'body'>) => v
 
 const IPV4_LOOPBACK = /^127(\.\d{1,3}){3}$/;
 
-/** Whether a host name or address, without a port, always means the own machine. */
+/** Whether a host name or address, without a port, always refers to this machine. */
 export function isOwnMachine(host: string): boolean {
   const name = host
     .toLowerCase()
@@ -28,16 +28,16 @@ export function isOwnMachine(host: string): boolean {
 }
 
 export interface InsecureSettings {
-  /** The server may be reached under any name. */
+  /** Accept every host name. */
   readonly isAnywhere: boolean;
-  /** Origins whose pages may call it; `*` is any. */
+  /** Origins whose pages may call the server; `*` is any. */
   readonly corsOrigins: readonly string[];
 }
 
 export function insecureGuard({ isAnywhere, corsOrigins }: InsecureSettings): InsecureGuard {
   return (request) => {
     const host = request.header('host') ?? '';
-    if (!isAnywhere && !isOwnMachine(hostOf(host))) throw FOREIGN_HOST;
+    if (!isAnywhere && !isOwnMachine(host.replace(/:\d*$/, ''))) throw FOREIGN_HOST;
     const origin = request.header('origin');
     if (origin !== undefined && !mayCall(origin, host, isAnywhere, corsOrigins)) {
       throw FOREIGN_ORIGIN;
@@ -69,9 +69,4 @@ function mayCall(
   const own = URL.canParse(origin) ? new URL(origin) : undefined;
   if (own === undefined) return false;
   return isOwnMachine(own.hostname) || (isAnywhere && own.host === host.toLowerCase());
-}
-
-/** Without its port. */
-function hostOf(host: string): string {
-  return host.replace(/:\d*$/, '');
 }

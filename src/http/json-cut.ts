@@ -1,5 +1,5 @@
 /**
- * Parses a long JSON text in pieces, so that a thread can do other things in between. Runs of neighbouring members are
+ * Parses a long JSON text in pieces, so that the thread can do other work in between. Runs of consecutive members are
  * parsed natively; only an array or object longer than a run is assembled here. The result is that of `parseJson`, or
  * a refusal without its reason.
  */
@@ -21,7 +21,7 @@ export type CutResult =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly hasTooMany: boolean };
 
-/** In characters, of a run that is parsed at a time: a millisecond at worst, some tens of microseconds as a rule. */
+/** The length of a run in characters: at worst a millisecond to parse, usually some tens of microseconds. */
 const RUN_LENGTH = 16_384;
 
 const REFUSED: CutResult = { ok: false, hasTooMany: false };
@@ -29,22 +29,18 @@ const REFUSED: CutResult = { ok: false, hasTooMany: false };
 /** An array or object that is open. */
 interface Level {
   readonly isList: boolean;
-  /** Of its bracket. */
   readonly open: number;
-  /** Where the members begin that are not parsed. */
+  /** The start of the unparsed members. */
   from: number;
-  /** Where the member at hand begins. */
+  /** The start of the current member. */
   member: number;
-  /** What was put together of it; undefined while all of it may be a part of a longer run. */
+  /** The assembled value; undefined while the level may still be part of a longer run. */
   built: unknown[] | Record<string, unknown> | undefined;
-  /** The member at hand was put together, and nothing comes behind it. */
+  /** The current member was assembled, and only white space may follow it. */
   isBehindBuilt: boolean;
 }
 
-/**
- * @param limits undefined: any JSON, with the last value of a repeated name
- * @returns yields between pieces
- */
+/** Yields between pieces. @param limits undefined: any JSON; the last of duplicate names counts */
 export function* cutJson(
   text: string,
   limits: JsonLimits | undefined,
@@ -87,7 +83,7 @@ function newLevel(isList: boolean, open: number): Level {
   return { isList, open, from, member: from, built: undefined, isBehindBuilt: false };
 }
 
-/** Parses runs of members, and puts together what is longer than a run. Returns false for what is refused. */
+/** Parses runs of members and assembles values longer than a run. Methods return false for invalid input. */
 class Pieces {
   readonly parse: (text: string) => JsonResult;
   readonly #text: string;
@@ -115,7 +111,7 @@ class Pieces {
     return true;
   }
 
-  /** What was put together becomes a member of what is around it; all else stays text for now. */
+  /** Adds an assembled value to its parent; anything else remains text for now. */
   close(closed: Level, parent: Level | undefined, at: number): boolean {
     const isShort = at - closed.open < this.#runLength || isBlank(this.#text, closed.from, at);
     if (closed.built === undefined && isShort) return true;
@@ -135,7 +131,7 @@ class Pieces {
     return resultOf(this.parse(this.#text.slice(open, at + 1)));
   }
 
-  /** Parses the members that are not, up to `end`. There is one at least. */
+  /** Parses the unparsed members up to `end`. There is at least one. */
   #take(level: Level, end: number): boolean {
     const run = this.#text.slice(level.from, end);
     const parsed = this.parse(level.isList ? `[${run}]` : `{${run}}`);
@@ -188,7 +184,7 @@ function resultOf(parsed: JsonResult): CutResult {
   return parsed.ok ? parsed : REFUSED;
 }
 
-/** How many values there are, and how deep, is seen while the runs are found. */
+/** The number of values and the depth are counted while runs are found. */
 function parserFor(limits: JsonLimits | undefined): (text: string) => JsonResult {
   if (limits === undefined) return parseAny;
   const { maxValues: _, ...others } = limits;

@@ -1,6 +1,6 @@
 /**
- * All live keys of tenants, in the memory of the front thread, which alone authorises: a key removed here is refused
- * by the next request. Keys are found by the digest of their secrets: comparing digests byte by byte reveals nothing,
+ * All live keys of tenants, in the memory of the front thread, the only one that authorises: a removed key is refused
+ * by the next request. Keys are looked up by the digest of their secrets: a comparison byte by byte reveals nothing,
  * since a caller cannot choose the digest of a guess.
  */
 
@@ -28,25 +28,25 @@ export interface ResidentKey {
   readonly capabilities: number;
   readonly expiresAt: UnixMs | undefined;
   lastUsedAt: UnixMs | undefined;
-  /** Called when the key is gone. */
+  /** Called when the key is revoked or expired. */
   bound: Set<() => void> | undefined;
 }
 
 export interface KeyRegistryDeps {
   readonly now: () => UnixMs;
   readonly keysMax: number;
-  /** The answer to a key as long as the keys are not loaded. */
+  /** The error while the keys are not loaded. */
   readonly refusal: () => EngineError | undefined;
 }
 
-/** Keys read by one query: some 2 MB. */
+/** Keys per query: some 2 MB. */
 const LOAD_PAGE_ROWS = 5_000;
 
 const NOT_LOADED = unavailable('ENG_STARTING', 'the engine is starting');
 
 const BIT: ReadonlyMap<string, number> = new Map(CAPABILITIES.map((word, at) => [word, 1 << at]));
 
-/** A set of capabilities as one number; two share one when they have a bit in common. */
+/** A set of capabilities as bits. */
 export function capabilityBits(capabilities: readonly Capability[]): number {
   let bits = 0;
   for (const word of capabilities) bits |= BIT.get(word) ?? 0;
@@ -57,7 +57,7 @@ export function capabilitiesOf(bits: number): readonly Capability[] {
   return CAPABILITIES.filter((word) => (bits & capabilityBits([word])) !== 0);
 }
 
-/** Reads a page of the live keys, by id. */
+/** Reads a page of live keys, ordered by id. */
 type LiveKeys = (after: string, limit: number) => Promise<LiveKeyRow[]>;
 
 export class KeyRegistry {
@@ -65,7 +65,7 @@ export class KeyRegistry {
   readonly #byDigest = new Map<string, ResidentKey>();
   readonly #byId = new Map<string, ResidentKey>();
   #used = new Set<ResidentKey>();
-  /** Keys that are being stored: their ids. */
+  /** Ids of keys that are being stored. */
   readonly #minting = new Set<string>();
   #isLoaded = false;
 
@@ -98,7 +98,8 @@ export class KeyRegistry {
   }
 
   /**
-   * Marks the key as used. Undefined: revoked, expired or unknown. @throws EngineError 503 before the keys are loaded
+   * Looks up a key and marks it as used. Undefined: revoked, expired or unknown. @throws EngineError 503 before the
+   * keys are loaded
    */
   use(digest: string): ResidentKey | undefined {
     if (!this.#isLoaded) throw this.#deps.refusal() ?? NOT_LOADED;
@@ -113,9 +114,7 @@ export class KeyRegistry {
     return key;
   }
 
-  /**
-   * Reserves room for a key that is being stored, until `add` or `release`. @throws EngineError 409 when there is none
-   */
+  /** Reserves room for a key that is being stored, until `add` or `release`. @throws EngineError 409 without room */
   reserve(id: string): void {
     const isFull = () => this.#byId.size + this.#minting.size >= this.#deps.keysMax;
     if (isFull()) this.dropExpired();
@@ -129,12 +128,12 @@ export class KeyRegistry {
     this.#minting.delete(id);
   }
 
-  /** Valid from now on, unless it was revoked before the answer of its creation left. */
+  /** Makes the key valid, unless it was revoked before the response to its creation was sent. */
   add(row: LiveKeyRow): void {
     if (this.#minting.delete(row.id)) this.#put(residentKey(row));
   }
 
-  /** Refused from now on. @returns undefined when it was not live */
+  /** Revokes the key. @returns undefined when it was not live */
   remove(id: string): ResidentKey | undefined {
     this.#minting.delete(id);
     const key = this.#byId.get(id);
@@ -142,7 +141,7 @@ export class KeyRegistry {
     return key;
   }
 
-  /** Expired keys are refused in any case; this frees their memory, and ends their streams. */
+  /** Expired keys are refused anyway; this frees their memory and ends their streams. */
   dropExpired(): void {
     for (const key of this.#byId.values()) if (this.#isExpired(key)) this.#drop(key);
   }
@@ -168,19 +167,19 @@ export class KeyRegistry {
     return this.#byId.get(id)?.lastUsedAt;
   }
 
-  /** The live keys that were used since the last call. */
+  /** The live keys used since the last call. */
   takeUsed(): ResidentKey[] {
     const used = [...this.#used];
     this.#used.clear();
     return used;
   }
 
-  /** The keys of `takeUsed` could not be stored: they are returned again. */
-  usedStill(keys: readonly ResidentKey[]): void {
+  /** Returns keys whose use could not be stored to the next `takeUsed`. */
+  restoreUsed(keys: readonly ResidentKey[]): void {
     for (const key of keys) if (this.#byId.get(key.id) === key) this.#used.add(key);
   }
 
-  /** The very instant of the expiry is too late (docs/authorization.md). */
+  /** The instant of the expiry itself is too late (docs/authorization.md). */
   #isExpired({ expiresAt }: ResidentKey): boolean {
     return expiresAt !== undefined && expiresAt <= this.#deps.now();
   }

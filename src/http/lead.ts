@@ -1,6 +1,6 @@
 /**
- * Finds the owner of a request in the text of its body, before it is parsed. The owner derives it again from the
- * checked body and forwards the request if it is another one, so that a wrong result costs only a message.
+ * Finds the owner of a request in its body before it is parsed. The shard derives the owner again from the checked
+ * body and forwards the request if it differs, so that a wrong result costs only a message.
  */
 
 import { isUuid } from '../../schema/formats.js';
@@ -10,16 +10,16 @@ import { JsonReader } from '../base/json-members.js';
 import { CLOSE_OBJECT, COMMA } from '../base/json-text.js';
 import { idempotencyKeyOf } from '../core/creation-key.js';
 
-/** In characters. To look through a longer text takes this thread longer than a shard takes to hand it on. */
+/** In characters. Scanning a longer text takes longer than forwarding the request from one shard to another. */
 const LENGTH_MAX = 16 * 1024;
 
-/** @returns the routing bits of the owner; undefined: the text does not tell */
+/** @returns the routing bits of the owner; undefined: the text does not contain it */
 export function leadIn(text: string, { kind, members }: Lead, tenant: string): number | undefined {
   if (text.length > LENGTH_MAX || !text.includes(`"${members[0]}"`)) return undefined;
   try {
     return ROUTES_BY[kind](membersIn(text, members), tenant);
   } catch {
-    // It is not JSON, which the shard says better.
+    // Invalid JSON: the shard reports it with details.
     return undefined;
   }
 }
@@ -46,11 +46,11 @@ const ROUTES_BY: Record<LeadKind, (members: Members, tenant: string) => number |
   },
 };
 
-/** The values of members at the top of an object, as far as it has them. @throws SyntaxError */
+/** The values of members of the outermost object; undefined for missing ones. @throws SyntaxError */
 function membersIn(text: string, names: readonly string[]): Members {
   const reader = new JsonReader(text);
   const found: unknown[] = names.map(() => undefined);
-  let left = names.length;
+  let missing = names.length;
   reader.eachMember((name) => {
     const place = names.indexOf(name);
     if (place < 0) return reader.skip();
@@ -58,8 +58,8 @@ function membersIn(text: string, names: readonly string[]): Members {
     const behind = reader.peek();
     if (value === undefined || (behind !== COMMA && behind !== CLOSE_OBJECT)) return false;
     found[place] = JSON.parse(value);
-    left -= 1;
-    return left > 0;
+    missing -= 1;
+    return missing > 0;
   });
   return found;
 }

@@ -9,7 +9,7 @@ import type { HttpRequest } from './server.js';
 
 const LISTS = ['instances', 'events'] as const;
 
-/** @returns each one once, if any. @throws EngineError 400, as the promise rejects with */
+/** Without duplicates. @throws EngineError 400, as the promise rejects with */
 export function tenantsNamed(
   bodies: FrontBodies,
   route: Route,
@@ -19,7 +19,7 @@ export function tenantsNamed(
   if (route.path.startsWith('/tenants/')) return known([params.id]);
   if (route.body === undefined || route.isRaw === true) return tenantsQueried(request.query);
   const text = decodeUtf8(request.body);
-  // Refused by the operation.
+  // The operation rejects the body.
   if (text === undefined) return [];
   const body = bodyIn(bodies, route.id as BodyRouteId, '', text) as JsonValue | Promise<JsonValue>;
   return body instanceof Promise ? body.then(tenantsIn) : tenantsIn(body);
@@ -29,7 +29,7 @@ export function tenantsQueried(query: string): readonly string[] {
   return known(new URLSearchParams(query).getAll('tenant_id'));
 }
 
-/** Of a body: its own, and those of the items of its lists. */
+/** The tenants of a body and of the items in its lists. */
 export function tenantsIn(body: JsonValue): readonly string[] {
   if (!isJsonObject(body)) return [];
   const { tenant_id: own } = body;
@@ -38,7 +38,7 @@ export function tenantsIn(body: JsonValue): readonly string[] {
   return known([own, ...theirs]);
 }
 
-/** Each one once, without names that no tenant can have: the operation refuses them. */
+/** Without duplicates, and without impossible names, which the operation rejects. */
 function known(tenants: readonly unknown[]): readonly string[] {
   const isName = (one: unknown) =>
     typeof one === 'string' && /\S/.test(one) && !isTenantTooLong(one) && !one.includes('\0');

@@ -1,6 +1,6 @@
 /**
- * One connection on node:http: the order of its pipelined requests, and answers to what Node's parser refuses, in
- * place of Node's replies without a body.
+ * One connection on node:http: the order of its pipelined requests, and responses to requests that Node's parser
+ * rejects, in place of Node's responses without a body.
  */
 
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
@@ -21,7 +21,7 @@ import { headersTooLarge, RequestHead } from './request-head.js';
 import type { HttpReply, HttpStreamHead } from './server.js';
 import type { Transport } from './transport.js';
 
-/** A body that is thrown away is read at 13 MB/s at most: each piece is memory, and work for this thread. */
+/** Limits reading a discarded body to 13 MB/s: each piece takes memory, and time of this thread. */
 const DISCARDED_AT_ONCE = 256 * 1024;
 const DISCARD_PAUSE_MS = 20;
 
@@ -39,14 +39,14 @@ export class NodeConnection {
   spare: SpareConnection | undefined;
   readonly #transport: Transport;
   readonly #socket: Duplex;
-  /** Requests that have no whole answer. */
+  /** Requests without a complete response. */
   #open = 0;
-  /** Nothing more is served: the client was informed that the connection closes. */
+  /** No more requests are served: the client was informed that the connection closes. */
   #isRefused = false;
-  /** Its body has not arrived whole; requests behind it wait, since it may be refused. */
+  /** The request whose body is incomplete. Requests behind it wait, since it may be refused. */
   #reading: { readonly req: IncomingMessage; readonly exchange: NodeExchange } | undefined;
   readonly #behind: (() => void)[] = [];
-  /** Sent once the requests before it are answered: what came behind them is no request. */
+  /** Sent after the responses to earlier requests: the data behind them is no request. */
   #last: Refusal | undefined;
 
   constructor(transport: Transport, socket: Duplex) {
@@ -118,8 +118,8 @@ export class NodeConnection {
   }
 
   /**
-   * What came last is no request, and nothing behind it is one. The refusal answers the request within which it came,
-   * else it follows the answers of the requests before it.
+   * The latest data is no request, and nothing after it is one. The refusal answers the request that contains the
+   * data, else it follows the responses to earlier requests.
    */
   refuseRest(refusal: Refusal): void {
     if (this.#isRefused && this.#open > 0) return;
@@ -135,7 +135,7 @@ export class NodeConnection {
     this.#isRefused = this.#behind.length === 0;
   }
 
-  /** Closes it with an answer of its own: there is no request. */
+  /** Closes the connection with a response that belongs to no request. */
   end(refusal: Refusal): void {
     const text = refusalText(refusal, this.#transport.options.newRequestId());
     this.#socket.end(text, () => this.#socket.destroy());
@@ -161,7 +161,7 @@ function headOf(req: IncomingMessage): RequestHead {
   return head;
 }
 
-/** Node gives header values as latin1; clients send UTF-8, and the other backend decodes that. */
+/** Node decodes header values as latin1; clients send UTF-8, which the other backend decodes. */
 function asUtf8(value: string): string {
   return NON_ASCII.test(value) ? Buffer.from(value, 'latin1').toString('utf8') : value;
 }
@@ -180,7 +180,7 @@ function refusalText(refusal: Refusal, requestId: string): string {
   ].join('\r\n');
 }
 
-/** Undefined when nobody would receive it: the connection is broken, or the client has ended it. */
+/** Undefined when no one would receive it: the connection is broken, or the client has closed it. */
 function unparsedRefusal(error: Error): Refusal | undefined {
   const code = 'code' in error ? String(error.code) : '';
   if (code === 'HPE_HEADER_OVERFLOW') return headersTooLarge('far beyond the limit');
@@ -195,7 +195,7 @@ class NodeExchange extends Exchange {
   readonly #res: ServerResponse;
   readonly #onRefused: () => void;
 
-  /** @param onRefused called when a refusal leaves behind which nothing is served */
+  /** @param onRefused called for a refusal after which nothing is served */
   constructor(transport: Transport, head: RequestHead, res: ServerResponse, onRefused: () => void) {
     super(transport, head);
     this.#res = res;
@@ -213,7 +213,7 @@ class NodeExchange extends Exchange {
 
   protected override sendEarly(reply: HttpReply): void {
     this.#writeReplyHead(reply);
-    // The length is in the head, so the client has a whole answer.
+    // The head contains the length, so the client has a complete response.
     this.#res.write(this.head.method === 'HEAD' ? '' : (reply.body ?? ''));
   }
 

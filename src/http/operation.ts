@@ -1,4 +1,4 @@
-/** The operations of the front thread: their types, the check of their input, and the form of their replies. */
+/** The operations of the front thread: their types, the validation of their input, and their replies. */
 
 import {
   type BodyOf,
@@ -25,17 +25,15 @@ import { JUDGE_BODY } from './body-jobs.js';
 import type { ResidentKey } from './key-registry.js';
 import type { HttpExchange, HttpReply, HttpRequest } from './server.js';
 
-/** Of a request that was matched and authorised. */
+/** A request that was matched and authorised. */
 export interface AnyCall {
-  /** Of the header; '' when it is absent, which only an optional header allows. */
+  /** '' without a header, where it is optional. */
   readonly tenant: string;
-  /** Of a tenant; undefined: the root key. */
+  /** Undefined: the root key. */
   readonly key: ResidentKey | undefined;
-  /** The name of the key, for people to read. */
   readonly by: string;
-  /** As requested, for links to further pages. */
   readonly path: string;
-  /** Raw, without `?`. */
+  /** The raw query, without `?`. */
   readonly search: string;
   readonly traceparent: string | undefined;
   readonly header: HttpRequest['header'];
@@ -43,14 +41,14 @@ export interface AnyCall {
   readonly raw: Buffer;
 }
 
-/** A request whose parts were checked against the row of its route; ids are in lower case. */
+/** A validated request; ids are in lower case. */
 export interface Call<Id extends FrontRouteId> extends AnyCall {
   readonly params: ParamsOf<Id>;
   readonly query: QueryOf<Id>;
   readonly body: BodyOf<Id>;
 }
 
-/** The same before query and body are checked. */
+/** A request before its query and body are validated. */
 export interface UncheckedCall extends AnyCall {
   readonly params: Readonly<Record<string, string>>;
   readonly bodyText: string;
@@ -66,29 +64,28 @@ export interface FrontDeps {
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
   /**
-   * Must be called before anything is written for a tenant that a row names, and not the request.
-   *
+   * Must be called before anything is written for a tenant that only a row names.
    * @throws EngineError 421 or 503, as the promise rejects with
    */
   readonly admitTenant: (tenant: string) => Promise<void> | undefined;
 }
 
-/** @param params of the path, not checked */
+/** @param params of the path, not validated */
 export type Probe = (params: Readonly<Record<string, string>>) => HttpReply;
 
-/** Rejects with an `EngineError`; anything else is a defect. */
+/** Rejects with an `EngineError`; any other error is a defect. */
 export type Operation<Id extends RoutesOf<'front'>> = (
   deps: FrontDeps,
   call: Call<Id>,
 ) => Promise<HttpReply>;
 
-/** Resolves with what answers the exchange by a stream; rejects like an `Operation`. */
+/** Resolves with a function that streams the response; rejects like an `Operation`. */
 export type StreamOperation<Id extends RoutesOf<'stream'>> = (
   deps: FrontDeps,
   call: Call<Id>,
 ) => Promise<(exchange: HttpExchange) => void>;
 
-/** One function for each route of the front thread, of the kind that the route's row names. */
+/** One function for each route of the front thread, by the kind of the route. */
 export type FrontOperations = {
   readonly [Id in RoutesOf<'probe'>]: Probe;
 } & { readonly [Id in RoutesOf<'front'>]: Operation<Id> } & {
@@ -99,7 +96,6 @@ export type FrontOperations = {
 export interface FrontBodies {
   readonly validators: Validators;
   readonly offload: Offload;
-  /** For parsing large ones. */
   readonly places: FairSlots;
 }
 
@@ -115,7 +111,7 @@ export function frontBodies(offload: Offload): FrontBodies {
 }
 
 /**
- * A promise for a large body, which is parsed in pieces. @throws EngineError 400 and 413, as the promise rejects with
+ * A promise for a large body, which is parsed in pieces. @throws EngineError 400 or 413, as the promise rejects with
  */
 export function checkCall<Id extends FrontRouteId>(
   bodies: FrontBodies,
@@ -167,7 +163,7 @@ function tooManyLarge({ waiting }: FairSlots): EngineError {
   return shareTaken(`${own} large bodies of this tenant wait to be parsed`);
 }
 
-/** The header overrides the query silently; undefined spans all tenants. */
+/** The header overrides the query; undefined: all tenants. */
 export function listTenant(
   { tenant }: AnyCall,
   queried: string | null | undefined = undefined,
@@ -175,7 +171,7 @@ export function listTenant(
   return tenant || queried || undefined;
 }
 
-/** The query with the tenant that counts. */
+/** The query with its effective tenant. */
 export function listQuery<Query extends { readonly tenant_id?: string | undefined }>(
   call: AnyCall & { readonly query: Query },
 ): Query {
@@ -187,8 +183,8 @@ export function jsonReply(body: string): HttpReply {
 }
 
 /**
- * A list, with a link to its next page when it is full or was cut: by a cursor where the list has them, so that new
- * items shift nothing, else by an offset.
+ * A list, with a link to its next page when it is full or was cut. The link has a cursor where the list supports
+ * them, so that new items shift nothing, else an offset.
  */
 export function pageReply(call: AnyCall, bounds: PageBounds, page: Page): HttpReply {
   const isFull = page.count > 0 && page.count === bounds.limit;
@@ -211,11 +207,11 @@ export function listBy<Query extends object, Row>(pageOf: (query: Query) => Page
   };
 }
 
-/** The request's own address with another place to begin at. */
+/** The address of the request with another position. */
 function nextPage(call: AnyCall, place: string): string {
   const kept = pairsOf(call).filter((pair) => !PLACES.has(nameOf(pair)));
   const address = `${call.path}?${[...kept, place].join('&')}`;
-  // These may stand in a request line, but would end the address within the header.
+  // These are allowed in a request line, but would end the address in the header.
   return address.replace(/[<>"\\^`{|}]/g, (character) => encodeURIComponent(character));
 }
 
@@ -225,7 +221,7 @@ function pairsOf({ search }: AnyCall): string[] {
   return search.split('&').filter((pair) => pair !== '');
 }
 
-/** The query was checked, so that its encoding is right. */
+/** The query was validated, so its encoding is correct. */
 function nameOf(pair: string): string {
   return decodeURIComponent(pair.split('=', 1)[0] ?? '');
 }

@@ -1,4 +1,6 @@
-/** What the pipeline uses of other rooms: the state of the engine, placement in a cluster, and admission by cost. */
+/**
+ * Interfaces of other rooms for the pipeline: the state of the engine, placement in a cluster, and admission by cost.
+ */
 
 import type { Route } from '../../schema/routes.js';
 import type { EngineError } from '../base/errors.js';
@@ -7,23 +9,23 @@ export type EngineState =
   | 'starting'
   | 'standby'
   | 'serving'
-  /** The database answers, and what only reads is served. */
+  /** The database answers, but takes no writes: only reads are served. */
   | 'writes-fail'
   | 'database-unavailable'
-  /** By the times of the lease, whatever was set. */
+  /** Derived from the lease, whatever state was set. */
   | 'paused'
   | 'stopping';
 
-/** The state of the engine (`src/server/gate.ts`). */
+/** Implemented in `src/server/gate.ts`. */
 export interface StateGate {
   readonly state: EngineState;
-  /** The refusal of a request that needs the database; undefined when it may be served. */
+  /** The refusal of a request that needs the database; undefined: it may be served. */
   refusal(): EngineError | undefined;
-  /** Calls `then` when the engine has started, or after the longest wait. */
+  /** Calls `then` when the engine has started, or after the maximum wait. */
   whenStarted(then: () => void): void;
 }
 
-/** Whether the tenants of a request are served by this engine, where several engines share the tenants. */
+/** Checks that this engine serves the tenants of a request, where several engines share the tenants. */
 export interface Placement {
   /**
    * Undefined: admitted at once. @param mustSettle the request may write
@@ -31,11 +33,12 @@ export interface Placement {
    */
   admit(tenant: string, mustSettle: boolean): Promise<void> | undefined;
   /**
-   * The same for the tenant in a header, before the key is checked. @param isKnown whether the key is known here
+   * Like `admit`, for the tenant in a header, before the key is checked. @param isKnown whether this engine has the
+   * key
    * @throws EngineError 421 or 503; the promise rejects with the same
    */
   admitNamed(tenant: string, isKnown: () => boolean): Promise<void> | undefined;
-  /** For a request that names no tenant: the value of `x-cell`. @throws EngineError 400 or 421 */
+  /** For a request without a tenant: checks `x-cell`. @throws EngineError 400 or 421 */
   admitCell(named: string): void;
   /** Calls `end` once the tenant is no longer served here. @returns a function that cancels this */
   whenGone(tenant: string, isPoll: boolean, end: (why: EngineError) => void): () => void;
@@ -45,7 +48,7 @@ export interface AdmissionRequest {
   readonly route: Route;
   readonly tenant: string;
   readonly isRoot: boolean;
-  /** Of the path, not checked. */
+  /** Of the path, not validated. */
   readonly params: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }
@@ -53,10 +56,10 @@ export interface AdmissionRequest {
 /** Admission by cost (`actors/limits/front/admission.ts`). */
 export interface Admission {
   /**
-   * Takes the cost of the request from the budget of its tenant, all of it or nothing.
+   * Takes the whole cost of the request from the budget of its tenant, or nothing.
    *
-   * @returns undefined: it is admitted; else a function to call once the request was answered
-   * @throws EngineError 429; the promise rejects with one, or with 409
+   * @returns undefined: admitted; else a function to call once the request is answered
+   * @throws EngineError 429; the promise rejects with 429 or 409
    */
   admit(request: AdmissionRequest): Promise<() => void> | undefined;
 }

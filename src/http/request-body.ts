@@ -1,7 +1,7 @@
 /**
- * Collects the body of one request within bounds of its size, of the memory of all incomplete bodies, and of time. A
- * refused body is read to its end and discarded, within bounds: closing a connection with unread bytes resets it, and
- * the client would lose the answer.
+ * Collects the body of one request within limits of its size, of the memory of all incomplete bodies, and of time. A
+ * refused body is read and discarded, within limits: closing a connection with unread bytes resets it, and the client
+ * would lose the response.
  */
 
 import { isAscii } from 'node:buffer';
@@ -10,16 +10,16 @@ import { BODY_JSON_LIMITS, decodeUtf8, tooManyValues, ValueCount } from '../base
 import type { Refusal } from './reply.js';
 import { bodyTooLarge } from './request-head.js';
 
-/** How much of a refused body is read; a longer one is cut off. */
+/** The part of a refused body that is read; a longer one is cut off. */
 export const DISCARD_BYTES_MAX = 16 * 1024 * 1024;
-/** No other body than JSON is longer, and none that is shorter can have too many values. */
+/** Only JSON bodies are longer, and a shorter one cannot have too many values. */
 const COUNTED_BYTES_MIN = 1024 * 1024;
-/** A body may trickle in no longer than this in all, however steadily. */
+/** The total time of a body, however steadily it arrives. */
 const BODY_TIME_MAX_MS = 60_000;
-/** An idle body is noticed at most this part of the timeout too late. */
+/** An idle body is detected late by at most this part of the timeout. */
 const TICKS_PER_TIMEOUT = 4;
 
-/** Bytes held by bodies that have not arrived completely, over all connections of a server. */
+/** Memory of all incomplete bodies of a server. */
 export class BodyBudget {
   readonly #bytesMax: number;
   #bytes = 0;
@@ -32,7 +32,7 @@ export class BodyBudget {
     return this.#bytes;
   }
 
-  /** False, and nothing taken, if `bytes` more would exceed the budget. */
+  /** Returns false, and takes nothing, if `bytes` more would exceed the budget. */
   take(bytes: number): boolean {
     if (this.#bytes + bytes > this.#bytesMax) return false;
     this.#bytes += bytes;
@@ -44,10 +44,10 @@ export class BodyBudget {
   }
 }
 
-/** Ends bodies that stall, with one coarse timer: a timer of its own would cost a small request more than its body. */
+/** Ends stalled bodies with one coarse timer: a timer per body would cost more than a small body. */
 export class BodyDeadlines {
   readonly #readers = new Set<BodyReader>();
-  /** Nearly every body is complete before the next one begins: it is never added to the set. */
+  /** Not in the set yet: nearly every body is complete before the next one begins. */
   #newest: BodyReader | undefined;
   readonly #timer: NodeJS.Timeout;
 
@@ -81,7 +81,7 @@ export class BodyDeadlines {
   }
 }
 
-/** Whose body it is: exactly one of the two is called, at most once, and neither after `cancel`. */
+/** Exactly one of the two is called, at most once, and neither after `cancel`. */
 export interface BodyOwner {
   complete(body: Buffer): void;
   refuse(refusal: Refusal): void;
@@ -89,18 +89,18 @@ export interface BodyOwner {
 
 export interface BodyReaderOptions {
   readonly maxBodyBytes: number;
-  /** The declared length, undefined if chunked. */
+  /** Undefined for a chunked body. */
   readonly contentLength: number | undefined;
   /** True if a chunk is valid only during `push`. */
   readonly mustCopy: boolean;
-  /** Set if the head was refused: the body is only discarded. */
+  /** Set when the head was refused: the body is only discarded. */
   readonly refusal: Refusal | undefined;
   readonly budget: BodyBudget;
   readonly deadlines: BodyDeadlines;
   readonly owner: BodyOwner;
 }
 
-/** Of a reader that takes no more. */
+/** For a finished reader. */
 const NO_CHUNKS: Buffer[] = [];
 
 export class BodyReader {
@@ -109,9 +109,9 @@ export class BodyReader {
   #refusal: Refusal | undefined;
   #bytes = 0;
   #bytesHeld = 0;
-  /** Of a long body, which is refused as soon as it has too many. */
+  /** Counts the values of a long body, which is refused as soon as it has too many. */
   #values: ValueCount | undefined;
-  /** True once the body is complete, refused or cancelled: pieces are ignored then. */
+  /** True once the body is complete, refused or cancelled; further pieces are ignored. */
   isOver = false;
   #idleTicks = 0;
   #totalTicks = 0;
@@ -125,7 +125,7 @@ export class BodyReader {
     }
   }
 
-  /** Takes the next piece. A body that comes in one piece is copied at most once. */
+  /** A body that arrives in one piece is copied at most once. */
   push(chunk: Buffer, isLast: boolean): void {
     if (this.isOver) return;
     this.#idleTicks = 0;
@@ -170,7 +170,7 @@ export class BodyReader {
     return undefined;
   }
 
-  /** With the pieces before, when they have become a long body. */
+  /** Includes the earlier pieces when the body has just become long. */
   #hasTooManyValues(chunk: Buffer): boolean {
     if (this.#values !== undefined) return this.#values.take(chunk);
     const values = new ValueCount(BODY_JSON_LIMITS.maxValues ?? Number.POSITIVE_INFINITY);
@@ -197,7 +197,7 @@ export class BodyReader {
     this.#forget();
   }
 
-  /** Its exchange refers to the reader until the answer. */
+  /** Frees memory at once: the exchange refers to the reader until the response. */
   #forget(): void {
     this.#chunks = NO_CHUNKS;
     this.#options.budget.give(this.#bytesHeld);

@@ -1,5 +1,5 @@
 /**
- * The head of one request: its target, the captured headers, and whether it may be served at all. It is also the
+ * The head of one request: its target, the captured headers, and whether it may be served. It is also the
  * `HttpRequest` of the handler, so that a request costs one object.
  */
 
@@ -9,7 +9,7 @@ import { BODY_BYTES_ANYWHERE } from '../../schema/route-row.js';
 import { EngineError, invalid, tooLarge, unsupportedEncoding } from '../base/errors.js';
 import type { BodyLimits, HttpRequest } from './server.js';
 
-/** The headers that are kept. The first four serve the transport itself. */
+/** The headers that are stored. The first four are for the transport itself. */
 export const CAPTURED_HEADERS = [
   'host',
   'content-length',
@@ -38,7 +38,7 @@ export const CAPTURED_HEADERS = [
   'prefer',
 ] as const;
 
-/** More than browsers and proxies send together; past it 431. */
+/** More than browsers and proxies send together; beyond it 431. */
 const HEADER_COUNT_MAX = 48;
 
 const SLOTS: ReadonlyMap<string, number> = new Map(
@@ -56,7 +56,7 @@ const FORWARDED_FOR = slotOf('x-forwarded-for');
 const PREFLIGHT_METHOD = slotOf('access-control-request-method');
 
 /**
- * Headers that may come once only: a proxy and this server could each use another of two values, for the end of the
+ * Headers that must not be repeated: a proxy and this server could each use a different value for the end of the
  * body, the host, or the caller.
  */
 const SINGLE_MASK = [
@@ -70,31 +70,31 @@ const SINGLE_MASK = [
   'content-encoding',
 ].reduce((mask, name) => mask | (1 << (SLOTS.get(name) ?? 0)), 0);
 
-/** Fifteen digits are exact in a number and far beyond any limit on bodies. */
+/** Fifteen digits are exact in a number and far beyond the limits of bodies. */
 const LENGTH = /^\d{1,15}$/;
-/** What may not stand in a target: blanks, controls, bytes beyond ASCII, and a fragment. */
+/** Invalid in a target: blanks, control characters, bytes beyond ASCII, and a fragment. */
 const TARGET_UNWANTED = /[^\x21-\x7e]|#/;
-/** A name or an address with its port; empty if the target has none. Two of them joined are none. */
+/** A name or address with its port; empty if the target has none. Two joined values do not match. */
 const HOST_VALUE = /^(?:\[[\w:.%]+\]|[\w.~!$&'()*+;=%-]*)(?::\d{0,5})?$/;
-/** Methods that are known, though not to every route. There are no tunnels. */
+/** Known methods, though not of every route. CONNECT is not supported. */
 const METHODS: ReadonlySet<string> = new Set(http.METHODS.filter((method) => method !== 'CONNECT'));
 const EMPTY = Buffer.alloc(0);
 
-/** Replaced by the backend before the handler has the request. */
+/** Replaced by the backend before the handler receives the request. */
 const NO_PEER = (): string => '';
 
 export class RequestHead {
-  /** Upper case. `HEAD` may be answered as `GET`: the adapter leaves the body out. */
+  /** Upper case. The handler may answer `HEAD` like `GET`: the backend omits the body. */
   readonly method: string;
   /** Without the query, not decoded: printable ASCII that begins with `/`. */
   readonly path: string;
-  /** Not decoded, without `?`; '' if there is none. */
+  /** Not decoded, without `?`; '' if absent. */
   readonly query: string;
-  /** Empty if there is none. Small ones share Node's pool: do not transfer it. */
+  /** Empty if absent. Small ones share Node's pool: do not transfer it. */
   body: Buffer = EMPTY;
   /** The sanitised `x-request-id` of the client, else a fresh UUID. */
   requestId = '';
-  /** The address of the client, behind trusted proxies; to be called while the request is served. */
+  /** The address of the client, behind trusted proxies; only valid while the request is served. */
   peer = NO_PEER;
   /** The declared length of the body; undefined for a chunked one, 0 for none. */
   contentLength: number | undefined = 0;
@@ -112,7 +112,7 @@ export class RequestHead {
     this.#headerBytes = path.length + query.length;
   }
 
-  /** Takes the next header in the order of arrival; `name` in lower case. The first value counts. */
+  /** Adds a header, in the order of arrival; `name` in lower case. The first value counts. */
   add(name: string, value: string): void {
     this.#headerCount += 1;
     this.#headerBytes += name.length + value.length;
@@ -125,22 +125,22 @@ export class RequestHead {
     } else if ((SINGLE_MASK & bit) !== 0) {
       this.#fault = `header ${name} is repeated`;
     } else if (slot === TRACEPARENT) {
-      // Of two it is unclear which one counts: malformed, which is ignored.
+      // Two values are ambiguous; a malformed one is ignored.
       this.#values[slot] = '';
     } else if (slot === FORWARDED_FOR) {
-      // One list over all lines: some proxies append a line, others to the last one.
+      // One list of all lines: some proxies add a line, others extend the last one.
       this.#values[slot] += `, ${value}`;
     }
   }
 
-  /** Makes `settle` refuse the request with 400 for what only the backend can see. */
+  /** Makes `settle` refuse the request with 400, for faults that only the backend sees. */
   reject(fault: string): void {
     this.#fault = fault;
   }
 
   /**
-   * Called once after the last header: settles the request id and the length of the body, and returns the refusal, if
-   * any: 400, 413, 415 or 431. The end of the request is known only after a 413 or 415.
+   * Called once after the last header: determines the request id and the length of the body, and returns the refusal,
+   * if any: 400, 413, 415 or 431. Only after a 413 or 415 the end of the request is known.
    */
   settle(
     limits: BodyLimits & { readonly maxHeaderBytes: number },
@@ -164,12 +164,12 @@ export class RequestHead {
     return this.#settleLength(limits) ?? this.#encodingRefusal();
   }
 
-  /** Drops the body, so that it is not kept until the answer beside what was made of it. */
+  /** Frees the body, which otherwise stays in memory beside its parsed form until the response. */
   forgetBody(): void {
     this.body = EMPTY;
   }
 
-  /** @param name one of `CAPTURED_HEADERS`; asking for another one is a defect and throws */
+  /** @throws Error for a header that is not in `CAPTURED_HEADERS` */
   header(name: string): string | undefined {
     const slot = SLOTS.get(name);
     if (slot === undefined) throw new Error(`header ${name} is not captured`);
@@ -180,7 +180,6 @@ export class RequestHead {
     return this.#values[ORIGIN];
   }
 
-  /** True for the question of a browser whether a script may send its request. */
   get isPreflight(): boolean {
     return (
       this.method === 'OPTIONS' &&
@@ -210,7 +209,7 @@ export class RequestHead {
     return isTooLarge ? bodyTooLarge(this.bodyBytesMax) : undefined;
   }
 
-  /** Bodies are not decompressed: their length would not be bounded by the declared one. */
+  /** Compressed bodies are refused: the declared length would not limit their size. */
   #encodingRefusal(): EngineError | undefined {
     const encoding = this.#values[CONTENT_ENCODING];
     if (encoding === undefined || this.contentLength === 0) return undefined;
@@ -220,7 +219,7 @@ export class RequestHead {
   }
 }
 
-/** Browsers name HTML when a person opens an address; programs ask for anything, or for JSON. */
+/** Browsers accept HTML when a person opens an address; programs accept anything, or JSON. */
 export const wantsPage = (request: Pick<HttpRequest, 'header'>) =>
   /\btext\/html\b/i.test(request.header('accept') ?? '');
 
@@ -234,13 +233,11 @@ export const headersTooLarge = (what: string) =>
 
 const hasUnwanted = (text: string) => TARGET_UNWANTED.test(text);
 
-// ---------------------------------------------------------------- request ids
-
 const REQUEST_ID_CHARS_MAX = 128;
 const CLEAN = /^[A-Za-z0-9_-]{1,128}$/;
 const UNWANTED = /[^A-Za-z0-9_-]/g;
 
-/** The id that the client sent without other characters than `[A-Za-z0-9_-]`, cut; else a new one. */
+/** The client's id without characters other than `[A-Za-z0-9_-]`, cut; else a new one. */
 export function requestIdFrom(sent: string | undefined, newRequestId: () => string): string {
   if (sent === undefined) return newRequestId();
   if (CLEAN.test(sent)) return sent;
@@ -252,13 +249,13 @@ const UUID_BYTES = 16;
 const randomBytes = Buffer.allocUnsafeSlow(256 * UUID_BYTES);
 let randomAt = randomBytes.length;
 const digits = Buffer.from('00000000-0000-4000-8000-000000000000');
-/** Where the two digits of each byte stand in a UUID. */
+/** The positions of the digits of each byte in a UUID. */
 const DIGITS_AT = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 const HEX = Buffer.from('0123456789abcdef');
 
 /**
- * A UUID v4. `crypto.randomUUID` takes twice as long and joins its text from twenty pieces, a tenth of what the front
- * allocates for a request.
+ * A UUID v4. `crypto.randomUUID` takes twice as long and joins twenty strings, a tenth of the memory that the front
+ * thread allocates for a request.
  */
 export function newRequestId(): string {
   if (randomAt === randomBytes.length) {

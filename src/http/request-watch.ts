@@ -1,6 +1,6 @@
 /**
- * Log lines about requests once they are answered, and their spans when the engine is traced. With neither a debug
- * level nor a tracer a request costs one reading of the clock.
+ * Logs answered requests, and records their spans when the engine is traced. Without debug level and tracer a request
+ * costs one reading of the clock.
  */
 
 import type { Route } from '../../schema/routes.js';
@@ -19,12 +19,12 @@ export interface RequestWatchDeps {
   readonly tracer: Tracer | undefined;
 }
 
-/** Slower than this is worth a line: no request waits for anything but the database. */
+/** Slower requests are logged: a request waits only for the database. */
 const SLOW_MS = 1_000;
-/** An outage must not fill the disk, and a caller with a wrong key must not either. */
+/** Limits the log during an outage, or with a caller that repeats a wrong key. */
 const LINES_PER_SECOND = 10;
 
-/** Requested by machines every few seconds, with answers that speak for themselves. */
+/** Requested by machines every few seconds: not worth a span. */
 const UNTRACED = /^(health|metrics|docs)/;
 
 export class RequestWatch {
@@ -56,7 +56,7 @@ export class RequestWatch {
     });
   }
 
-  /** How long an answer to the tenant is held back. */
+  /** The delay of a response to the tenant. */
   delayMs(tenant: string, status: number): number {
     return status < 400 ? 0 : this.#throttle.delayMs(tenant, status, this.now());
   }
@@ -68,7 +68,7 @@ export class RequestWatch {
     if (this.#isDebug) log.debug(factsOf(context, status, ms), 'request');
     if (context.route?.id.startsWith('health.')) return;
     if (status >= 500) {
-      // A defect has a line of its own each time; the rest may come in bursts.
+      // Every defect is logged; other errors may come in bursts.
       const more = status === 500 ? {} : this.#failed.admit(now);
       if (more === undefined) return;
       const facts = { ...factsOf(context, status, ms), code, ...more };
@@ -88,30 +88,30 @@ export class RequestWatch {
 function factsOf({ request, route, params }: RequestContext, status: number, ms: number) {
   const { requestId, method } = request;
   const id = route?.path.startsWith('/instances/{id}') ? params.id : undefined;
-  // In the place of an id there may be any text of the caller.
+  // The path may contain any text in place of an id.
   const instanceId = id !== undefined && UUID.test(id) ? id.toLowerCase() : undefined;
   return { requestId, method, route: route?.id, instanceId, status, ms: Math.round(ms) };
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Too large, too many, not now: refusals that are about load, not about the request. */
+/** Refusals about load, not about the request itself. */
 const REFUSALS: ReadonlySet<number> = new Set([413, 429, 503]);
 
-/** Tenants that are remembered; the others count as not refused lately. */
+/** Cached tenants; others count as not recently refused. */
 const TENANTS_MAX = 10_000;
 
 const RATE = { perSecond: LIMITS.refusalsPerSecond, burst: LIMITS.refusalsAtOnce };
 
 /**
  * Delays the refusals of a tenant that repeats refused requests at once (docs/limits.md): a loop of them would take
- * the front thread from others. A delayed answer occupies one connection of its client.
+ * the front thread from others. A delayed response occupies one connection of its client.
  */
 export class RefusalThrottle {
-  /** Beyond its burst a bucket is in debt, for as long as the answer is delayed. */
+  /** Beyond its burst a bucket is in debt, for as long as the response is delayed. */
   readonly #buckets = lastUsed<string, TokenBucket>(TENANTS_MAX);
 
-  /** @param now by a monotonic clock */
+  /** @param now on a monotonic clock */
   delayMs(tenant: string, status: number, now: number): number {
     if (!REFUSALS.has(status)) return 0;
     const bucket = valueFor(this.#buckets, tenant, () => new TokenBucket(RATE, now));

@@ -1,7 +1,4 @@
-/**
- * The pipeline of a request: each step learns something about it, refuses it, or answers it. The order of the steps
- * decides which of several errors a caller gets.
- */
+/** The pipeline of a request. The order of the steps decides which of several errors a caller gets. */
 
 import { answer } from './pipeline/answer.js';
 import { admission, cell, key, placement, signal, tenant } from './pipeline/caller.js';
@@ -23,12 +20,12 @@ const STEPS: readonly Step[] = [
 
 export function createRouter(deps: RouterDeps): HttpHandler {
   return (request, exchange) => {
-    // The steps behind `match` find the route in it.
+    // The steps after `match` rely on `route`.
     run(deps, new RequestContext(deps.watch, request, exchange) as MatchedContext, 0);
   };
 }
 
-/** From the step at `from` on, to the first that waits, refuses or answers. */
+/** Runs the steps from `from` on, until one waits, refuses or answers. */
 function run(deps: RouterDeps, context: MatchedContext, from: number): void {
   try {
     for (let at = from; at < STEPS.length; at += 1) {

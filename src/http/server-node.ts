@@ -1,4 +1,4 @@
-/** The server on node:http, for platforms where uWebSockets.js does not load. It answers as that one does. */
+/** The server on node:http, for platforms where uWebSockets.js does not load. It behaves like that one. */
 
 import { once } from 'node:events';
 import http from 'node:http';
@@ -10,11 +10,11 @@ import { METHOD_UNKNOWN } from './request-head.js';
 import type { HttpHandler, HttpServer, HttpServerOptions } from './server.js';
 import { Transport } from './transport.js';
 
-/** A connection whose headers do not arrive lives as long as with uWebSockets.js. */
+/** Closes a connection without complete headers after the same time as uWebSockets.js. */
 const HEADERS_TIMEOUT_MS = 10_000;
 /**
- * Longer than proxies keep idle connections (nginx 60 s): the side that closes second never sends a request into a
- * connection that is being closed.
+ * Longer than proxies keep idle connections (nginx 60 s), so that a proxy never sends a request into a connection
+ * that is being closed.
  */
 const KEEP_ALIVE_MS = 75_000;
 const REQUEST_TIME_MAX_MS = 60_000;
@@ -29,7 +29,7 @@ export async function startNodeServer(
 ): Promise<HttpServer> {
   const transport = new Transport(options, handler);
   const server = http.createServer({
-    // The exact bound is ours; Node only has to stop what is far beyond it.
+    // The transport enforces the exact limit; this only stops headers far beyond it.
     maxHeaderSize: options.maxHeaderBytes * 2,
     requireHostHeader: false,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -76,7 +76,7 @@ function serveWith(server: http.Server, connectionOf: ConnectionOf): void {
   server.on('clientError', (error, socket) => connectionOf(socket).failed(error));
 }
 
-/** In place of Node's listener: it is called for the connections that are served. */
+/** Replaces Node's listener, which is then called for admitted connections. */
 function boundConnections(
   server: http.Server,
   { connections, proxies }: HttpServerOptions,
@@ -87,7 +87,7 @@ function boundConnections(
   server.removeAllListeners('connection');
   server.on('connection', (socket) => {
     const address = socket.remoteAddress ?? '';
-    // A proxy's connections are those of all who come through it.
+    // Connections of a proxy belong to many clients.
     const bounded = proxies?.has(address) ? undefined : address;
     const place = connections.admit(bounded, performance.now());
     if (typeof place === 'function') socket.once('close', place);

@@ -39,13 +39,13 @@ export interface Uws {
 
 const HEAD_BYTES_ENV = 'UWS_HTTP_MAX_HEADERS_SIZE';
 
-/** Loads the native file itself: the image keeps no other one, and the entry adds nothing that is used. */
+/** Loads the native file directly: the image contains no other file, and the entry adds nothing that is used. */
 export function loadUws(): { ok: true; uws: Uws } | { ok: false; cause: unknown } {
   if (!isMainThread) {
     return { ok: false, cause: new Error('uWebSockets.js runs on the main thread only') };
   }
   const file = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`;
-  // Read once, while the file is loaded. The exact bound is ours; this stops what is far beyond it.
+  // Read once, while the file is loaded. The transport enforces the exact limit; this stops headers far beyond it.
   process.env[HEAD_BYTES_ENV] = String(LIMITS.headerBytesMax * 2);
   try {
     const require = createRequire(import.meta.url);
@@ -58,14 +58,14 @@ export function loadUws(): { ok: true; uws: Uws } | { ok: false; cause: unknown 
   }
 }
 
-/** Serves on uWebSockets.js. Rejects with an `Error` if the address cannot be bound. */
+/** Rejects with a `ConfigError` if the address cannot be bound. */
 export async function startUwsServer(
   uws: Uws,
   options: HttpServerOptions,
   handler: HttpHandler,
 ): Promise<HttpServer> {
   const transport = new Transport(options, handler);
-  // Leaves out the header that names the server and its version.
+  // Omits the header with the server's name and version.
   uws._cfg('silent');
   const app = uws.App();
   let port = 0;
@@ -74,7 +74,7 @@ export async function startUwsServer(
   const socket = await listen(uws, app, options);
   if (socket === undefined) {
     transport.close();
-    // The library gives no reason; nearly always another process listens there.
+    // The library gives no reason; usually another process has the port.
     throw unusable(options.host, options.port, { code: 'EADDRINUSE' });
   }
   port = uws.us_socket_local_port(socket);
@@ -90,16 +90,16 @@ function serve(
   res: UwsResponse,
   req: UwsRequest,
 ): void {
-  const asked = spares?.asked(res, req);
-  if (asked === 'closed') return;
+  const matched = spares?.match(res, req);
+  if (matched === 'closed') return;
   const head = headOf(req);
   head.peer = () => transport.clientOf(head, Buffer.from(res.getRemoteAddressAsText()).toString());
   const exchange = new UwsExchange(transport, head, res);
   res.onAborted(() => exchange.lose());
-  if (asked !== undefined) {
-    // Whether it came on a spare connection is known once the callback has returned.
+  if (matched !== undefined) {
+    // Only after the callback it is known whether the connection is a spare one.
     setImmediate(() => {
-      exchange.unplaced = asked.spare?.refusal;
+      exchange.unplaced = matched.spare?.refusal;
       if (!exchange.aborted) transport.begin(head, exchange, true);
     });
     return;
@@ -113,11 +113,11 @@ function serve(
 }
 
 function headOf(req: UwsRequest): RequestHead {
-  // Undefined without a query, whatever the types say.
+  // Undefined without a query, contrary to the types.
   const query: string | undefined = req.getQuery();
   const head = new RequestHead(req.getCaseSensitiveMethod(), req.getUrl(), query ?? '');
   req.forEach((name, value) => {
-    // Its parser drops letters beyond ASCII: an empty rest would mean every tenant.
+    // The parser drops letters beyond ASCII: an empty rest would mean every tenant.
     if (value === '' && name === 'x-tenant-id') head.reject('header x-tenant-id is empty');
     else head.add(name, value);
   });
@@ -139,13 +139,13 @@ function boundConnections(
     }
     const address = addressOf(res);
     const isProxy = proxies?.has(Buffer.from(res.getRemoteAddressAsText()).toString()) ?? false;
-    const refusal = connections.admitUntold(address, isProxy, port(), performance.now());
+    const refusal = connections.admitAnonymous(address, isProxy, port(), performance.now());
     if (refusal !== undefined) spares.hold(res, address, refusal);
   });
   return spares;
 }
 
-/** Without the exclusive flag two servers could share a port, each with half of the clients. */
+/** Without the exclusive flag two servers could share a port. */
 function listen(uws: Uws, app: UwsApp, options: HttpServerOptions) {
   return new Promise<ListenSocket | undefined>((resolve) => {
     app.listen(options.host, options.port, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
@@ -154,20 +154,18 @@ function listen(uws: Uws, app: UwsApp, options: HttpServerOptions) {
   });
 }
 
-// ---------------------------------------------------------------- beyond the bounds
-
 const addressOf = (res: UwsResponse): string => addressKey(Buffer.from(res.getRemoteAddress()));
 
 /**
- * Finds requests on connections beyond the bounds. The library does not report the connection of a request, but calls
- * the handlers that were set when it was opened: when it closes before a request has come, and behind a request without
- * a body.
+ * Finds requests on connections beyond the limits. The library does not report the connection of a request, but calls
+ * the handlers registered when the connection was opened: when it closes before a request, and after a request
+ * without a body.
  */
 class UwsSpares {
   readonly #connections: Connections;
-  /** Connections that close without a place to give back. */
+  /** Closing connections without a slot to release. */
   #placeless = 0;
-  #asked: { spare: SpareConnection | undefined } | undefined;
+  #matched: { spare: SpareConnection | undefined } | undefined;
 
   constructor(connections: Connections) {
     this.#connections = connections;
@@ -185,25 +183,26 @@ class UwsSpares {
     };
     res.onAborted(leave);
     res.onData(() => {
-      if (this.#asked !== undefined) this.#asked.spare = spare;
+      if (this.#matched !== undefined) this.#matched.spare = spare;
       leave();
     });
     spares.hold(spare);
   }
 
-  /** A connection has closed, it is unknown which. */
+  /** A connection has closed; which one is unknown. */
   closed(): void {
     if (this.#placeless > 0) this.#placeless -= 1;
     else this.#connections.left();
   }
 
   /**
-   * Called before anything is set for the request.
+   * Called before any handler of the request is registered.
    *
-   * @returns undefined: it has a place; else an object that has the answer in a later turn of the event loop. With a
-   * body nothing would be called: the spare connections of its address are closed, and so perhaps this one.
+   * @returns undefined: the connection has a slot; else an object whose `spare` is set by the next turn of the event
+   * loop. With a body no handler would be called: the spare connections of the address are closed, possibly including
+   * this one.
    */
-  asked(
+  match(
     res: UwsResponse,
     req: UwsRequest,
   ): { readonly spare: SpareConnection | undefined } | 'closed' | undefined {
@@ -212,8 +211,8 @@ class UwsSpares {
     const address = addressOf(res);
     if (spares.countOf(address) === 0) return undefined;
     if (req.getHeader('content-length') === '' && req.getHeader('transfer-encoding') === '') {
-      this.#asked = { spare: undefined };
-      return this.#asked;
+      this.#matched = { spare: undefined };
+      return this.#matched;
     }
     spares.closeAll(address);
     return res.getRemoteAddress().byteLength === 0 ? 'closed' : undefined;

@@ -1,6 +1,6 @@
 /**
- * The HTTP transport: requests and replies as the router sees them, and the choice of the backend. Limits, CORS,
- * request ids, HEAD and aborted clients are handled alike on both; no route, tenant or key is known here.
+ * The HTTP transport: requests and replies for the router, and the choice of the backend. Limits, CORS, request ids,
+ * HEAD and aborted clients are handled the same on both. It has no knowledge of routes, tenants or keys.
  */
 
 import { ConfigError } from '../base/config-error.js';
@@ -12,7 +12,7 @@ import type { RequestHead } from './request-head.js';
 import { startNodeServer } from './server-node.js';
 import { loadUws, startUwsServer } from './server-uws.js';
 
-/** One request with its whole body. Valid for as long as it is referenced. */
+/** A request with its complete body. */
 export type HttpRequest = Readonly<
   Pick<
     RequestHead,
@@ -20,7 +20,7 @@ export type HttpRequest = Readonly<
   >
 >;
 
-/** A whole reply. `content-length`, `x-request-id` and the CORS headers are added to it. */
+/** A complete reply. `content-length`, `x-request-id` and the CORS headers are added to it. */
 export interface HttpReply {
   readonly status: number;
   readonly body: string | Buffer | undefined;
@@ -34,28 +34,28 @@ export interface HttpStreamHead extends Omit<HttpReply, 'body'> {
 }
 
 /**
- * A chunked body. Its head travels with the first chunk. Chunks may be buffered, except those of a
- * `text/event-stream`: each must consist of whole lines, since comment lines may be put between two of them.
+ * A chunked body; its head is sent with the first chunk. Chunks may be buffered, except those of a
+ * `text/event-stream`: each must consist of whole lines, since comment lines may be inserted between two of them.
  */
 export interface HttpBodyStream {
-  /** False: wait for `onDrain` before writing more. The chunk is sent all the same. */
+  /** False: wait for `onDrain` before writing more. The chunk is sent nevertheless. */
   write(chunk: string | Buffer): boolean;
-  /** One listener, called each time the client has caught up after a `write` that gave false. */
+  /** One listener, called each time the client has caught up after `write` returned false. */
   onDrain(listener: () => void): void;
   end(): void;
 }
 
 export type HttpExchange = Pick<Exchange, 'aborted' | 'onAbort' | 'reply' | 'stream'>;
 
-/** What follows the answer of an exchange. */
+/** Hooks of the response of an exchange. */
 export interface AnswerHooks {
-  /** For how long an answer with this status is held back. */
+  /** The delay of a response with this status. */
   delayMs(status: number): number;
-  /** Called behind the reply, or behind the head of a stream, whose body may last for hours. */
+  /** Called after the reply, or after the head of a stream, whose body may last for hours. */
   answered(head: Pick<HttpReply, 'status' | 'headers'>): void;
 }
 
-/** An exchange as the handler has it. */
+/** The exchange for the handler. */
 export type HandledExchange = HttpExchange &
   Pick<Exchange, 'follow' | 'addHeaders' | 'onEnd' | 'end'>;
 
@@ -70,10 +70,10 @@ export interface HttpLog {
 }
 
 export interface BodyLimits {
-  /** Of any request; a longer body is answered with 413. */
+  /** For any request; a longer body gets a 413. */
   readonly maxBodyBytes: number;
   /**
-   * Of the route; undefined: `maxBodyBytes`. Called only for bodies beyond `BODY_BYTES_ANYWHERE`, or of unknown
+   * For the route; undefined: `maxBodyBytes`. Called only for bodies beyond `BODY_BYTES_ANYWHERE`, or of unknown
    * length.
    */
   readonly bodyBytesOf?: (method: string, path: string) => number | undefined;
@@ -83,23 +83,22 @@ export interface HttpServerOptions extends BodyLimits {
   readonly host: string;
   /** 0 lets the system choose; see `HttpServer.port`. */
   readonly port: number;
-  /** Of target, header names and values together; more is answered with 431. */
+  /** Target, header names and values together; more gets a 431. */
   readonly maxHeaderBytes: number;
-  /** Of all incomplete bodies together; past it 503. Default 48 MiB. */
+  /** Memory of all incomplete bodies; beyond it 503. Default 48 MiB. */
   readonly maxBufferedBytes?: number;
   /**
-   * The refusal of a body beyond `BODY_BYTES_ANYWHERE` before it arrives, if it cannot be served now.
-   *
-   * @param bytes of the body, and of those that are incomplete
+   * The refusal of a body beyond `BODY_BYTES_ANYWHERE` before it arrives, when it cannot be served now. @param bytes
+   * of this body and all incomplete ones
    */
   readonly refuseBody?: (bytes: number) => EngineError | undefined;
-  /** Answered whatever the bounds of connections and requests are, when requested without a body. */
+  /** Answered beyond the limits of connections and requests, when requested without a body. */
   readonly probePaths?: ReadonlySet<string>;
-  /** Absent: connections are not bounded. */
+  /** Absent: no limit of connections. */
   readonly connections?: Connections;
-  /** Absent: requests are not bounded by address. */
+  /** Absent: no limit of requests per address. */
   readonly requests?: AddressRequests;
-  /** Whose `x-forwarded-for` counts; absent: nobody's. */
+  /** Proxies whose `x-forwarded-for` counts; absent: none. */
   readonly proxies?: TrustedProxies;
   /** Origins that may read replies, compared exactly; `*` is any; none = no cross-origin use. */
   readonly corsOrigins: readonly string[];
@@ -114,11 +113,11 @@ export interface HttpServerOptions extends BodyLimits {
 }
 
 export interface HttpServer {
-  /** The port that is really bound. */
+  /** The port that is actually bound. */
   readonly port: number;
-  /** Takes no new connections; from now on each reply closes its connection. Idempotent. */
+  /** Accepts no new connections; each further reply closes its connection. Idempotent. */
   stopListening(): void;
-  /** Closes every connection, which aborts the exchanges that are open. Idempotent. */
+  /** Closes all connections, which aborts open exchanges. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -126,8 +125,8 @@ export type HttpBackend = 'auto' | 'uws' | 'node';
 
 /**
  * Binds the address and serves it until `close()`. `auto` uses uWebSockets.js if its native file loads, else
- * node:http. Rejects with a `ConfigError` when the address cannot be bound, or when `uws` was demanded and does not
- * load. Must be called on the main thread for `uws`.
+ * node:http. Rejects with a `ConfigError` when the address cannot be bound, or when `uws` was required and does not
+ * load. `uws` must be called on the main thread.
  */
 export function startHttpServer(
   backend: HttpBackend,
@@ -159,7 +158,7 @@ export function startHttpServer(
   return startNodeServer(options, handler);
 }
 
-/** The first line of what the loader of native files says. */
+/** The first line of the loader's message. */
 function reasonOf(cause: unknown): string {
   const text = cause instanceof Error ? cause.message : String(cause);
   return text.split('\n', 1)[0] ?? text;

@@ -1,4 +1,4 @@
-/** What the front thread posts to a shard for a request, and what comes back. */
+/** The messages between the front thread and a shard for a request. */
 
 import type { ShardRouteId } from '../../schema/routes.js';
 import type { EngineError } from '../base/errors.js';
@@ -12,30 +12,27 @@ export type OnReply = (reply: ShardReply) => void;
 /** A request without its number. */
 export interface ShardRequest<Operation extends string = ShardRouteId> {
   readonly operation: Operation;
-  /** '' when the caller named none, which only an optional tenant header allows. */
+  /** '' without a tenant, where the header is optional. */
   readonly tenant: string;
-  /** The parameters of the path, with slashes between them; '' when it has none. */
+  /** The path parameters, separated by slashes; '' without any. */
   readonly target: string;
-  /** JSON text as received; '' when the request has none. */
+  /** JSON text as received; '' without a body. */
   readonly body: string;
   readonly query?: Readonly<Record<string, unknown>> | undefined;
-  /** The trace that the work belongs to, when its caller is traced; well formed. */
+  /** The trace context of the caller; well formed. */
   readonly traceparent?: string | undefined;
-  /** The key of the caller allows its worker the secrets of tasks. */
+  /** The caller's worker may receive the secrets of tasks. */
   readonly maySeeSecrets?: true | undefined;
-  /** The name of the key, of a route that brings signals. */
+  /** The name of the key, for routes that send signals. */
   readonly by?: string | undefined;
 }
 
 export interface ShardSender {
   readonly shards: number;
-  /** The owner of the object with this id. */
+  /** The shard that owns the object with this id. */
   shardOf(id: string): number;
   anyShard(): number;
-  /**
-   * @returns the number to abort the request by
-   * @throws EngineError 503 when too much is in flight or the shard is restarting
-   */
+  /** @returns the number for `abort` @throws EngineError 503 when too much is in flight or the shard is restarting */
   send(shard: number, request: ShardRequest, onReply: OnReply): number;
   abort(id: number): void;
 }

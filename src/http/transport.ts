@@ -1,4 +1,4 @@
-/** What both backends do between the socket and the handler: check heads, bound bodies, answer preflights. */
+/** The work of both backends between socket and handler: check heads, limit bodies, answer preflights. */
 
 import { BODY_BYTES_ANYWHERE } from '../../schema/route-row.js';
 import type { EngineError } from '../base/errors.js';
@@ -8,7 +8,7 @@ import { BodyBudget, BodyDeadlines, BodyReader } from './request-body.js';
 import type { RequestHead } from './request-head.js';
 import type { HttpHandler, HttpServer, HttpServerOptions } from './server.js';
 
-/** Enough for four maximum bodies at once. */
+/** Enough for four bodies of the maximum size. */
 const BUFFERED_BYTES_MAX = 48 * 1024 * 1024;
 
 export interface BoundSocket {
@@ -19,7 +19,7 @@ export interface BoundSocket {
 export class Transport {
   readonly options: HttpServerOptions;
   readonly cors: CorsPolicy;
-  /** Once true, each reply closes its connection. */
+  /** Each reply closes its connection from then on. */
   isStopping = false;
   readonly #handler: HttpHandler;
   readonly #budget: BodyBudget;
@@ -36,9 +36,8 @@ export class Transport {
   }
 
   /**
-   * Checks a complete head. Returns the reader of the body, or undefined when there is nothing to read.
-   *
-   * @param isBodyHeldBack the client waits for `100 Continue`
+   * Checks a complete head. Returns the reader of the body; undefined when there is nothing to read. @param
+   * isBodyHeldBack the client waits for `100 Continue`
    */
   begin(
     head: RequestHead,
@@ -74,13 +73,13 @@ export class Transport {
     return reader.isOver ? undefined : reader;
   }
 
-  /** @returns why a request that has no fault is not served */
+  /** @returns the refusal of a request without a fault */
   #unserved(head: RequestHead, exchange: Exchange): EngineError | undefined {
     if (head.contentLength === 0 && this.options.probePaths?.has(head.path)) return undefined;
     return exchange.unplaced ?? this.#enter(head, exchange) ?? this.#overload(head);
   }
 
-  /** @returns why its address has too many in flight */
+  /** @returns the refusal when the address has too many requests in flight */
   #enter(head: RequestHead, exchange: Exchange): EngineError | undefined {
     const { requests } = this.options;
     if (requests === undefined) return undefined;
@@ -99,7 +98,7 @@ export class Transport {
     return this.options.refuseBody?.(this.#budget.bytes + contentLength);
   }
 
-  /** Answers a preflight, and hands everything else to the handler. */
+  /** Answers a preflight, and passes everything else to the handler. */
   dispatch(head: RequestHead, exchange: Exchange): void {
     if (head.isPreflight) {
       exchange.reply({
@@ -120,7 +119,7 @@ export class Transport {
     }
   }
 
-  /** The server on a socket that is bound; what it is given is called once. */
+  /** The server on a bound socket, whose functions are called once. */
   serverOn(port: number, socket: BoundSocket): HttpServer {
     const stopListening = () => {
       if (this.isStopping) return;

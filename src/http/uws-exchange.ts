@@ -1,4 +1,4 @@
-/** How an answer leaves on uWebSockets.js. Its response object must not be used after the exchange was aborted. */
+/** Writes responses with uWebSockets.js, whose response object must not be used after an abort. */
 
 import type { HttpResponse as UwsResponse } from 'uWebSockets.js';
 import { STATUS_CODES } from 'node:http';
@@ -9,22 +9,22 @@ import type { RequestHead } from './request-head.js';
 import type { HttpReply, HttpStreamHead } from './server.js';
 import type { Transport } from './transport.js';
 
-/** Only a write of more than this overflows the cork and shows whether the socket is full. */
+/** Only a larger write overflows the cork and shows whether the socket is full. */
 const CORK_BYTES = 16 * 1024;
 /**
- * Of writes of streams: enough to overflow the cork, and so little that what a full socket refused is gone once it
- * reports room again, long before it is empty.
+ * The size of stream writes: enough to overflow the cork, and so little that the part a full socket refused is sent
+ * once the socket reports room again, long before it is empty.
  */
 const PIECE_BYTES = 32 * 1024;
 const EVENT_STREAM = 'text/event-stream';
-/** How much may go out in small events before one is filled up in order to see if the client reads. */
+/** The bytes sent in small events before one is padded, to see if the client reads. */
 const UNMEASURED_BYTES_MAX = 64 * 1024;
-/** A comment to the reader of an event stream. */
+/** A comment in an event stream. */
 const EVENT_FILLER = Buffer.from(`:${' '.repeat(CORK_BYTES)}\n`);
 
 export class UwsExchange extends Exchange {
   readonly #res: UwsResponse;
-  /** Of a stream: chunks that wait to fill a piece, or for room in the socket. */
+  /** Chunks of a stream that wait to fill a piece, or for room in the socket. */
   #waiting: Buffer[] | undefined;
   #waitingBytes = 0;
   #unmeasuredBytes = 0;
@@ -39,13 +39,14 @@ export class UwsExchange extends Exchange {
   }
 
   /**
-   * The parser is lenient with chunks, and takes trailers for a request: the connection closes after a chunked body.
+   * The parser is lenient with chunks, and mistakes trailers for a request: the connection closes after a chunked
+   * body.
    */
   get isLast(): boolean {
     return this.head.contentLength === undefined;
   }
 
-  /** The body is taken in a later turn of the event loop: not at all if more came with its end. */
+  /** Takes the body in a later turn of the event loop: not at all if more data arrived with its end. */
   takeLast(reader: BodyReader, lent: Buffer): void {
     const chunk = Buffer.from(lent);
     setImmediate(() => reader.push(chunk, true));
@@ -61,8 +62,8 @@ export class UwsExchange extends Exchange {
   }
 
   /**
-   * A refusal leaves in a later turn of the event loop: until then uWebSockets.js serves nothing behind its request.
-   * Behind an answer it serves all that came in the same packet.
+   * A refusal is sent in a later turn of the event loop: until then uWebSockets.js serves no later request. After a
+   * response it serves all requests that arrived in the same packet.
    */
   protected sendReply(reply: HttpReply): void {
     if (!this.isRefused) {
@@ -90,7 +91,10 @@ export class UwsExchange extends Exchange {
     });
   }
 
-  /** The library cannot close a connection without a length: the client is asked to, and is cut off when it idles. */
+  /**
+   * The library cannot close a connection without a length: the header asks the client to, and an idle client is cut
+   * off.
+   */
   #endWithoutLength(): void {
     if (this.mustClose) this.#res.writeHeader('Connection', 'close');
     this.#res.endWithoutBody();
@@ -119,7 +123,7 @@ export class UwsExchange extends Exchange {
     const res = this.#res;
     res.cork(() => {
       for (const bytes of this.#waiting ?? []) res.write(bytes);
-      // Asked to close here, uWebSockets.js would write a header into the middle of the body.
+      // With the flag to close, uWebSockets.js would write a header into the middle of the body.
       res.end();
     });
   }
@@ -136,11 +140,11 @@ export class UwsExchange extends Exchange {
     let text = headText(status, contentType) + this.head.requestId;
     for (const [name, value] of headers) text += `\r\n${name}: ${value}`;
     for (const [name, value] of this.corsHeaders) text += `\r\n${name}: ${value}`;
-    // Headers may follow the status in its text: one native call instead of one for each of them.
+    // Headers may follow the status in its text: one native call instead of one per header.
     this.#res.writeStatus(text);
   }
 
-  /** Hands pieces to the socket until it is full, or too little waits for one. */
+  /** Writes pieces until the socket is full, or too little is left for one. */
   #flush(): void {
     const bytesMin = this.#isEventStream ? 1 : PIECE_BYTES;
     while (!this.#isFull && this.#waitingBytes >= bytesMin) {
@@ -161,7 +165,7 @@ export class UwsExchange extends Exchange {
     return piece;
   }
 
-  /** False if the socket did not take all of it at once. */
+  /** False if the socket did not accept all of it at once. */
   #write(piece: Buffer): boolean {
     let bytes = piece;
     if (piece.length <= CORK_BYTES) {
@@ -179,7 +183,7 @@ export class UwsExchange extends Exchange {
   }
 
   /**
-   * From its registration on, this handler alone sends what the socket refused: an empty cork makes uWebSockets.js
+   * Once registered, only this handler sends the data that the socket refused: an empty cork makes uWebSockets.js
    * send it, and a further event follows while some is left.
    */
   #watch(): void {
@@ -196,10 +200,10 @@ export class UwsExchange extends Exchange {
   }
 }
 
-/** Beginnings of heads by type and status: those of JSON and of replies without a body are all but a few. */
+/** Beginnings of heads by type and status, mostly of JSON and of replies without a body. */
 const HEADS = new Map<string | undefined, Map<number, string>>();
 
-/** Up to the value of `x-request-id`, which comes last. */
+/** Up to the value of `x-request-id`, the last header. */
 function headText(status: number, contentType: string | undefined): string {
   let heads = HEADS.get(contentType);
   if (heads === undefined) {

@@ -104,13 +104,13 @@ describe('connections', () => {
 
   test('whose end nobody is told of keep their places until the system is asked', () => {
     const connections = new Connections({ max: 2, perAddressMax: 1 }, QUIET);
-    assert.equal(connections.admitUntold('7f000001', false, 1, 0), undefined);
+    assert.equal(connections.admitAnonymous('7f000001', false, 1, 0), undefined);
     assert.equal(connections.open, 1);
-    assert.ok(connections.admitUntold('7f000001', false, 1, 0) instanceof EngineError);
+    assert.ok(connections.admitAnonymous('7f000001', false, 1, 0) instanceof EngineError);
     connections.left();
     assert.equal(connections.open, 0);
     // Nobody listens on port 1, so nothing is open there.
-    assert.equal(connections.admitUntold('7f000001', false, 1, 0), undefined);
+    assert.equal(connections.admitAnonymous('7f000001', false, 1, 0), undefined);
     assert.equal(connections.open, 1);
   });
 });

@@ -175,7 +175,7 @@ export class KeyOperations {
       try {
         await client.ask(SHARD, 'keys.used', '', '', batch.map(useOf));
       } catch (error) {
-        registry.usedStill(batch);
+        registry.restoreUsed(batch);
         log.debug({ err: error }, 'uses of keys not stored; trying again');
       }
     }

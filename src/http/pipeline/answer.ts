@@ -1,4 +1,4 @@
-/** The last step answers the request, by the row of its route: in this thread, or by a shard. */
+/** The last step answers the request according to its route: on this thread, or by a shard. */
 
 import type { FrontRouteId, Route, RoutesOf, ShardRouteId } from '../../../schema/routes.js';
 import { rateLimitId, shardOf } from '../../base/ids.js';
@@ -25,8 +25,6 @@ export function answer(context: MatchedContext, deps: RouterDeps): Outcome | Pro
       return askShard(context, deps);
   }
 }
-
-// ---------------------------------------------------------------- in this thread
 
 const NO_BODY = Buffer.alloc(0);
 
@@ -58,7 +56,7 @@ function callOf({ request, route, tenant, key, by, params, traceparent }: Matche
   } satisfies UncheckedCall;
 }
 
-/** The text of a form becomes that of an object. @throws EngineError 400 when the bytes are not UTF-8 */
+/** Converts a form to JSON. @throws EngineError 400 when the bytes are not UTF-8 */
 function bodyOf(request: HttpRequest, { body, isForm }: Route): string {
   if (body === undefined) return '';
   const text = textOf(request.body);
@@ -67,9 +65,9 @@ function bodyOf(request: HttpRequest, { body, isForm }: Route): string {
   return JSON.stringify(Object.fromEntries(new URLSearchParams(text)));
 }
 
-// ---------------------------------------------------------------- by a shard
-
-/** The shard gets the body as text. @throws EngineError 503 when too much is in flight or it is restarting */
+/**
+ * The shard receives the body as text. @throws EngineError 503 when too much is in flight or the shard is restarting
+ */
 function askShard(context: MatchedContext, deps: RouterDeps): Outcome | Promise<Outcome> {
   const { client, gate, validators } = deps;
   const { request, exchange, route } = context;
@@ -94,7 +92,7 @@ function requestOf(context: MatchedContext, query: ShardRequest['query']): Shard
     body: route.body === undefined ? '' : textOf(request.body),
     query,
     traceparent,
-    // Only polls hand tasks out.
+    // Only polls return tasks.
     maySeeSecrets: route.isParked && seesSecrets(key) ? true : undefined,
     by: route.bringsSignals === true ? context.by : undefined,
   };
@@ -135,7 +133,7 @@ function give(context: MatchedContext, deps: RouterDeps, reply: ShardReply): voi
   }
 }
 
-/** The record as it is committed: its owner would wait for a database that takes no writes. */
+/** The committed record: its owner would wait for a database that takes no writes. */
 async function committed(
   { exchange, tenant, params }: MatchedContext,
   { rows }: RouterDeps,

@@ -1,4 +1,4 @@
-/** The steps that find out who is calling, whether this cell serves the tenant, and what the caller may do. */
+/** The steps that identify the caller, check that this cell serves the tenant, and check what the caller may do. */
 
 import { NAME_LENGTH_MAX } from '../../../schema/common.js';
 import { signalRefusal, tenantIn } from '../auth.js';
@@ -7,8 +7,8 @@ import { after, isPublic, type MatchedContext, type Outcome, type RouterDeps } f
 import { checkedParams } from './routing.js';
 
 /**
- * Refuses what another cell serves (docs/operate/cells.md), by the tenant that the headers name, or with none by the
- * cell. It comes before the key: the keys of a tenant are known in its own cell alone.
+ * Refuses requests for another cell (docs/operate/cells.md), by the tenant in the headers, or without one by the
+ * cell. Runs before the key is checked: only the cell of a tenant has its keys.
  *
  * @throws EngineError 400, 421 or 503, as the promise rejects with
  */
@@ -17,7 +17,7 @@ export function cell(context: MatchedContext, deps: RouterDeps): Outcome | Promi
   const { placement } = deps;
   if (placement === undefined || isPublic(route)) return 'continue';
   const tenant = route.tenant === 'none' ? '' : tenantIn(request);
-  // A name that is too long is refused with its key: the directory is not asked about it.
+  // The step `key` refuses a name that is too long, without a query to the directory.
   if (tenant.length > NAME_LENGTH_MAX) return 'continue';
   if (tenant !== '') return after(placement.admitNamed(tenant, () => isKnown(context, deps)));
   const named = request.header('x-cell');
@@ -35,7 +35,7 @@ function isKnown({ request, route }: MatchedContext, { authorise }: RouterDeps):
   }
 }
 
-/** Finds out who is calling. @throws EngineError 401, 403 or 400; 503 while the keys are not loaded */
+/** Identifies the caller. @throws EngineError 401, 403 or 400; 503 while the keys are not loaded */
 export function key(context: MatchedContext, { authorise, guard }: RouterDeps): Outcome {
   const { request, route } = context;
   if (!isPublic(route)) guard?.(request);
@@ -45,7 +45,7 @@ export function key(context: MatchedContext, { authorise, guard }: RouterDeps): 
   return 'continue';
 }
 
-/** Counts the request for its tenant. A public route has none that it could be charged to. */
+/** Charges the request to its tenant. A public route has none. */
 export function tenant(context: MatchedContext, { activity }: RouterDeps): Outcome {
   if (isPublic(context.route)) return 'continue';
   context.charged = context.tenant;
@@ -56,8 +56,8 @@ export function tenant(context: MatchedContext, { activity }: RouterDeps): Outco
 const OUTBOX_ENTRY = '/webhooks/outbox/{id}';
 
 /**
- * The same as `cell` now that the caller is known: by the tenant of its key, or by the tenants that the request names
- * elsewhere than in a header. A new tenant is settled here before anything is written for it.
+ * Like `cell`, for an identified caller: by the tenant of its key, or by the tenants in the path, query or body. A
+ * new tenant is placed here before anything is written for it.
  *
  * @throws EngineError 400, 421 or 503, as the promise rejects with
  */
@@ -69,7 +69,7 @@ export function placement(context: MatchedContext, deps: RouterDeps): Outcome | 
   if (tenant !== '') return after(cells.admit(tenant, mustSettle));
   const admitAll = (tenants: readonly string[]) =>
     Promise.all(tenants.map((named) => cells.admit(named, mustSettle)));
-  // A webhook is named by its id alone. An unknown id is refused by the operation.
+  // A webhook is identified only by its id. The operation refuses an unknown id.
   if (route.path.startsWith(OUTBOX_ENTRY)) {
     const { id = '' } = checkedParams(context, deps);
     return after(deps.rows.tenantsOfWebhook(id).then(admitAll));
@@ -79,9 +79,8 @@ export function placement(context: MatchedContext, deps: RouterDeps): Outcome | 
 }
 
 /**
- * Takes the cost of the request from the budget of its tenant.
- *
- * @throws EngineError 429; the promise rejects with one, or with 409
+ * Takes the cost of the request from the budget of its tenant. @throws EngineError 429; the promise rejects with 429
+ * or 409
  */
 export function admission(context: MatchedContext, deps: RouterDeps): Outcome | Promise<Outcome> {
   if (isPublic(context.route)) return 'continue';
@@ -95,8 +94,8 @@ export function admission(context: MatchedContext, deps: RouterDeps): Outcome | 
 }
 
 /**
- * Refuses a signal that the key may not send. A caller that may not know of the instance gets the same answer as for
- * an unknown id.
+ * Refuses a signal that the key may not send. A caller that may not know of the instance gets the same response as
+ * for an unknown id.
  *
  * @throws EngineError 403, 404 or 503, by the promise
  */

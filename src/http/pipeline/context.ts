@@ -1,4 +1,4 @@
-/** One request on its way through the pipeline, what a step of the pipeline is, and what all steps have in common. */
+/** The state of a request in the pipeline, and the type of a pipeline step. */
 
 import type { Route } from '../../../schema/routes.js';
 import type { Logger } from '../../base/log.js';
@@ -14,13 +14,13 @@ import type { RequestWatch } from '../request-watch.js';
 import type { AnswerHooks, HandledExchange, HttpReply, HttpRequest } from '../server.js';
 import type { ShardSender } from '../shards.js';
 
-/** What the pipeline itself reads from the database. */
+/** Rows that the pipeline itself reads. */
 export interface RouterRows {
-  /** The committed record, while the owner would wait. Rejects with an EngineError 404 or 503. */
+  /** The committed record, for when its owner would wait. Rejects with an EngineError 404 or 503. */
   committedInstance(tenant: string, id: string): Promise<HttpReply>;
-  /** Rejects with an EngineError 404 where the tenant has no such instance, or 503. */
+  /** Rejects with an EngineError 404 when the tenant has no such instance, or 503. */
   instanceIsThere(tenant: string, id: string): Promise<unknown>;
-  /** The tenant of an entry of the outbox; empty: there is no such entry. */
+  /** The tenant of an outbox entry; empty: unknown id. */
   tenantsOfWebhook(id: string): Promise<readonly string[]>;
 }
 
@@ -31,7 +31,7 @@ export interface RouterDeps extends FrontBodies {
   /** Undefined while keys are required. */
   readonly guard?: InsecureGuard | undefined;
   readonly keys: Pick<KeyRegistry, 'whenGone'>;
-  /** In a cluster; undefined: there is no other cell. */
+  /** Undefined without a cluster. */
   readonly placement?: Placement | undefined;
   readonly client: ShardSender;
   readonly rows: RouterRows;
@@ -39,20 +39,20 @@ export interface RouterDeps extends FrontBodies {
   readonly operations: FrontOperations;
   readonly pages: Pages;
   readonly front: FrontDeps;
-  /** The description of the API requires a key and a tenant. */
+  /** The OpenAPI document requires a key and a tenant. */
   readonly protectDocs: boolean;
   readonly watch: RequestWatch;
   readonly log: Logger;
 }
 
-/** The reply to a request for the dashboard; undefined: it is none. */
+/** The reply to a request for the dashboard; undefined: the request is not for it. */
 export type Pages = (request: HttpRequest) => HttpReply | undefined;
 
 export type Outcome = 'continue' | 'answered';
 
 /**
- * Learns something about the request, refuses it, or answers it. A promise only where it must wait. @throws
- * EngineError, the answer
+ * Derives a fact about the request, refuses it, or answers it. Returns a promise only when it must wait. @throws
+ * EngineError, sent as the response
  */
 export type Step = (context: MatchedContext, deps: RouterDeps) => Outcome | Promise<Outcome>;
 
@@ -63,21 +63,21 @@ export const NO_PARAMS: Params = {};
 export class RequestContext implements AnswerHooks {
   readonly request: HttpRequest;
   readonly exchange: HandledExchange;
-  /** When the request was complete, by the monotonic clock. */
+  /** When the request was complete, on the monotonic clock. */
   readonly since: number;
   /** Undefined until the step `match`. */
   route: Route | undefined;
-  /** Of the path; checked by the step `parameters`. */
+  /** Of the path; validated by the step `parameters`. */
   params: Params = NO_PARAMS;
-  /** The trace that the work of the request belongs to. */
+  /** The trace context of the request's work. */
   traceparent: string | undefined;
-  /** Of the key or the header; '' until the step `key`, and when neither names one. */
+  /** Of the key or the header; '' until the step `key`, and without either. */
   tenant = '';
-  /** Of a tenant; undefined: the root key, or none. */
+  /** Undefined: the root key, or none. */
   key: ResidentKey | undefined;
   /** The tenant whose refusals are throttled; undefined before the step `tenant` and on a public route. */
   charged: string | undefined;
-  /** Gives back what the request was admitted to. */
+  /** Releases what the request was admitted to. */
   leave: (() => void) | undefined;
   readonly #watch: RequestWatch;
   #span: WorkSpan<number | undefined> | undefined;
@@ -98,7 +98,7 @@ export class RequestContext implements AnswerHooks {
     return this.request.body;
   }
 
-  /** For people to read: who answers for a person, or sends a signal. */
+  /** The display name of the caller, in answers for a person and in signals. */
   get by(): string {
     const { key } = this;
     return key === undefined ? 'root' : key.name || key.id;
@@ -128,10 +128,10 @@ export class RequestContext implements AnswerHooks {
   }
 }
 
-/** Behind the step `match`. */
+/** The context after the step `match`. */
 export type MatchedContext = RequestContext & { readonly route: Route };
 
-/** @param awaited undefined: there is nothing to wait for */
+/** @param awaited undefined: nothing to wait for */
 export function after(awaited: Promise<unknown> | undefined): Outcome | Promise<Outcome> {
   return awaited === undefined ? 'continue' : awaited.then(() => 'continue');
 }

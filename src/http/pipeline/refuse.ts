@@ -1,4 +1,4 @@
-/** Errors become answers here. An answer that cannot be built or sent ends its request and nothing else. */
+/** Converts errors to responses. A response that cannot be built or sent fails only its own request. */
 
 import { EngineError } from '../../base/errors.js';
 import type { Logger } from '../../base/log.js';
@@ -16,7 +16,7 @@ export class MethodNotAllowed extends EngineError {
 }
 
 export function refuse({ request, exchange }: RequestContext, log: Logger, error: unknown): void {
-  // The second reply has nothing that can make it unsendable.
+  // The second reply contains nothing that could prevent sending it.
   for (const make of [() => errorReply(log, request, error), () => refusalReply(DEFECT)]) {
     try {
       exchange.reply(make());
@@ -27,7 +27,6 @@ export function refuse({ request, exchange }: RequestContext, log: Logger, error
   }
 }
 
-/** Defects are logged. */
 export function errorReply(log: Logger, request: HttpRequest, error: unknown): HttpReply {
   if (!(error instanceof EngineError) || error.code === 'ENG_INTERNAL') {
     log.error({ requestId: request.requestId, err: error }, 'defect');

@@ -1,4 +1,4 @@
-/** The steps that find the route, and refuse or delay what the engine cannot serve in its state. */
+/** The steps that find the route, and refuse or delay requests that the engine cannot serve in its state. */
 
 import { matchRoute } from '../../../schema/route-match.js';
 import type { Route, RoutesOf } from '../../../schema/routes.js';
@@ -27,11 +27,7 @@ export function page({ request, exchange }: RequestContext, { pages }: RouterDep
   return 'answered';
 }
 
-/**
- * Finds the route by method and path.
- *
- * @throws EngineError 404, 405 (as MethodNotAllowed) or 400 for a bad encoding
- */
+/** Finds the route by method and path. @throws EngineError 404, 405 (as MethodNotAllowed) or 400 for a bad encoding */
 export function match(context: RequestContext): Outcome {
   const { request, exchange } = context;
   const found = matchRoute(request.method, request.path);
@@ -45,10 +41,10 @@ export function match(context: RequestContext): Outcome {
   return 'continue';
 }
 
-/** Every answer on a bare path, refusals too, names the prefixed path that replaces it. */
+/** Every response on a path without prefix, including refusals, names the path that replaces it. */
 function deprecation({ path, query }: HttpRequest): HeaderList {
   const search = query === '' ? '' : `?${query}`;
-  // These may stand in a request line, but would end the address within the header.
+  // These are allowed in a request line, but would end the address in the header.
   const address = `/api/v1${path}${search}`.replace(/[<>"]/g, encodeURIComponent);
   return [
     ['deprecation', '@1767225600'],
@@ -57,7 +53,7 @@ function deprecation({ path, query }: HttpRequest): HeaderList {
   ];
 }
 
-/** Answers open probes: they require neither key nor tenant nor an engine that has started. */
+/** Answers probes, which require no key, tenant or started engine. */
 export function probe(context: MatchedContext, deps: RouterDeps): Outcome {
   const { route } = context;
   if (route.owner !== 'probe' || (deps.protectDocs && route.isDocument)) return 'continue';
@@ -70,13 +66,13 @@ export function answerProbe(context: MatchedContext, { operations }: RouterDeps)
   return 'answered';
 }
 
-/** Waits a while for an engine that is starting. */
+/** Waits briefly for an engine that is starting. */
 export function start({ route }: MatchedContext, { gate }: RouterDeps): Outcome | Promise<Outcome> {
   if (gate.state !== 'starting' || route.isAlwaysServed) return 'continue';
   return new Promise((resolve) => gate.whenStarted(() => resolve('continue')));
 }
 
-/** Refuses what the engine cannot serve in its state. @throws EngineError 503 */
+/** Refuses requests that the engine cannot serve in its state. @throws EngineError 503 */
 export function state({ route }: MatchedContext, { gate }: RouterDeps): Outcome {
   if (route.isAlwaysServed || route.isDocument) return 'continue';
   const refusal = gate.refusal();
@@ -84,14 +80,14 @@ export function state({ route }: MatchedContext, { gate }: RouterDeps): Outcome 
   return 'continue';
 }
 
-/** What is served although the engine refuses everything else. */
+/** Reads that are served while the engine refuses everything else. */
 function mayRead(current: EngineState, { owner, method }: Route): boolean {
   if (method !== 'GET') return false;
   // A resident actor answers without the database.
   return current === 'writes-fail' || (current === 'database-unavailable' && owner === 'by-id');
 }
 
-/** Checks the parameters of the path. @throws EngineError 400 */
+/** Validates the path parameters. @throws EngineError 400 */
 export function parameters(context: MatchedContext, deps: RouterDeps): Outcome {
   context.params = checkedParams(context, deps);
   return 'continue';
@@ -102,14 +98,14 @@ export function checkedParams(
   { validators }: RouterDeps,
 ): Params {
   if (route.params === undefined) return NO_PARAMS;
-  // No text of the database can hold it, so nothing has such a name.
+  // Postgres cannot store U+0000, so nothing has such a name.
   if (request.path.includes('%00')) throw invalid('the path holds U+0000');
   return validOf(validators.parseParams(route.id, params)) as Params;
 }
 
 /**
- * Ends streams and parked polls with the key that they were opened with, since a revocation that leaves them open
- * would be none, and when their tenant leaves the cell.
+ * Ends streams and parked polls when their key is revoked or expires, so that a revocation takes full effect, and
+ * when their tenant leaves the cell.
  */
 export function lifetime(
   { request, exchange, route, tenant, key }: MatchedContext,
