@@ -2,9 +2,7 @@
 
 import type { JsonValue } from './json.js';
 
-/**
- * Values nested deeper are not inspected. Twice the depth that the entry check allows, and far from a stack overflow.
- */
+/** Deeper values are not inspected. Twice the depth that the entry check allows, far from a stack overflow. */
 const DEPTH_MAX = 512;
 
 /**

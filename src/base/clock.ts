@@ -1,7 +1,4 @@
-/**
- * The clock that all code uses to wait or measure, so that the simulation can replace it; only thread entries use the
- * real one (`real-clock.ts`).
- */
+/** Replaced by the simulation; only thread entries use the real clock (`real-clock.ts`). */
 
 /** Opaque, so that a simulated clock may use numbers. */
 export type TimerHandle = unknown;
@@ -15,17 +12,13 @@ export interface Clock {
   clearTimeout(handle: TimerHandle): void;
 }
 
-/** A reading of another clock, taken between two moments of the monotonic clock. */
 export interface ClockReading {
   readonly unixMs: number;
   readonly sentAt: number;
   readonly receivedAt: number;
 }
 
-/**
- * The offset of the other clock from the monotonic one. A known offset is moved only as far as the reading proves it
- * wrong, because a slow reading is imprecise.
- */
+/** The offset of the other clock. A known offset moves only as far as the reading proves it wrong. */
 export function offsetFrom({ unixMs, sentAt, receivedAt }: ClockReading, known?: number): number {
   if (known === undefined) return unixMs - (sentAt + receivedAt) / 2;
   return Math.min(Math.max(known, unixMs - receivedAt), unixMs - sentAt);

@@ -87,7 +87,6 @@ export class EngineError extends Error {
     this.members = members;
   }
 
-  /** The inverse of `fromErrorData`. */
   toData(): ErrorData {
     const { code, message, retryAfterMs, members } = this;
     return {
@@ -103,7 +102,6 @@ export function fromErrorData(data: ErrorData): EngineError {
   return new EngineError(data.code, data.message, data.retryAfterMs, undefined, data.members);
 }
 
-/** The default of Retry-After. */
 const RETRY_AFTER_MS = 1_000;
 
 export const invalid = (message: string, members?: AnswerMembers) =>
@@ -131,7 +129,6 @@ export const shareTaken = (message: string, retryAfterMs = RETRY_AFTER_MS) =>
 
 /** The thread that should answer is being replaced. */
 export const RESTARTING = unavailable('ENG_SHARD_RESTARTING', 'a part of the engine is restarting');
-
 /** The read failed: the database is unavailable, or lacks an object that the query needs. */
 export const DATABASE_AWAY = unavailable('ENG_DATABASE_DOWN', 'the database cannot be read');
 

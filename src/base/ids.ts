@@ -14,14 +14,9 @@ export interface IdGenerator {
 
 /** Further ids of a millisecond use the time of the next one. */
 const IDS_PER_MS = 0x1000;
-
 const FIRST_ID = '00000000-0000-7000-8000-000000000000';
 
-/**
- * UUIDv7: 48 bits of time, a 12-bit counter within the millisecond, 46 random bits, 16 routing bits.
- *
- * @param random32 a uniform integer in 0 … 2^32-1
- */
+/** UUIDv7: 48 bits of time, a 12-bit counter per millisecond, 46 random bits, 16 routing bits. */
 export function createIdGenerator(now: () => UnixMs, random32: () => number): IdGenerator {
   let lastMs = 0;
   let counter = 0;
@@ -87,10 +82,7 @@ export function eventId(tenantId: string, producerEventId: string): string {
   return hashedId('event:', tenantId, producerEventId);
 }
 
-/**
- * The instance that a schedule creates at a fire time. It has the routing bits of the schedule, to be on the same
- * shard.
- */
+/** The instance of a fire time. It has the routing bits of its schedule, to be on the same shard. */
 export function firedInstanceId(scheduleId: string, at: UnixMs): string {
   return hashedId('cron:', scheduleId, String(at)).slice(0, -4) + scheduleId.slice(-4);
 }

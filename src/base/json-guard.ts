@@ -25,7 +25,6 @@ export interface JsonLimits {
   readonly maxNumberLength: number;
   /** The most values and member names together; absent: no limit. */
   readonly maxValues?: number;
-  /** Reject objects with duplicate names. */
   readonly areNamesUnique?: true;
 }
 
@@ -88,14 +87,10 @@ export function tooManyValues({ maxValues }: JsonLimits): string {
 }
 
 function hasMoreValues(text: string, most: number): boolean {
-  // Each value has at least one character and a separator.
   return text.length >= 2 * most && new ValueCount(most).takeText(text);
 }
 
-/**
- * Counts the values and member names of a text that arrives in pieces, so that a body with too many is rejected
- * before it is complete. An empty list that is split between pieces counts as one with a value.
- */
+/** Counts values and names in pieces of a text, so that a body with too many is rejected before its end. */
 export class ValueCount {
   readonly #most: number;
   #count = 1;
@@ -239,7 +234,6 @@ const MINUS = 45;
 const DIGIT_0 = 48;
 const DIGIT_9 = 57;
 
-/** The first hazard. Invalid JSON may pass: the parser rejects it afterwards. */
 function findHazard(text: string, limits: JsonLimits): Hazard | undefined {
   const tokens = new JsonTokens(text);
   let depth = 0;

@@ -52,7 +52,6 @@ export class JsonReader extends JsonTokens {
     return false;
   }
 
-  /** Skips a value and returns its text. */
   value(): string | undefined {
     this.peek();
     const start = this.end;
@@ -68,10 +67,7 @@ export interface ListSpans {
   readonly items: readonly Span[];
 }
 
-/**
- * The ranges of the list and its items; undefined when the text is no object, or its last member of this name is no
- * list.
- */
+/** The ranges of a list and its items; undefined when the last member of this name is no list. */
 export function listIn(text: string, member: string): ListSpans | undefined {
   const reader = new JsonReader(text);
   let found: ListSpans | undefined;

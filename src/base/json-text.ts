@@ -13,16 +13,13 @@ export const OPEN_OBJECT = 123;
 export const CLOSE_OBJECT = 125;
 /** Returned instead of a token at the end of the text. */
 export const END = -1;
-
 const BACKSLASH = 92;
-
 /** Kinds of characters outside strings, and of the tokens that begin with them. */
 const WORD = 0;
 const SPACE = 1;
 const STRING = 2;
 const DIVIDER = 3;
 const BRACKET = 4;
-
 const KINDS = new Uint8Array(128);
 for (const [kind, characters] of ['', '\t\n\r ', '"', ',:', '[]{}'].entries()) {
   for (const character of characters) KINDS[character.charCodeAt(0)] = kind;
@@ -37,7 +34,6 @@ export class JsonTokens {
   /** The range of the token, end exclusive. The end of an unterminated string is beyond the text. */
   start = 0;
   end = 0;
-  /** No white space was skipped. */
   isCompact = true;
   /** Without escapes the next quote closes a string. */
   readonly #hasEscapes: boolean;
@@ -115,10 +111,7 @@ export class JsonTokens {
   }
 }
 
-/**
- * @param quote the first quote in the string, which may be escaped; negative: there is none
- * @returns the position after the closing quote; beyond the text when the string is unterminated
- */
+/** @returns the position after the quote that closes the string; beyond the text without one */
 export function behindString(text: string, quote: number): number {
   let at = quote;
   while (at >= 0 && isEscaped(text, at)) at = text.indexOf('"', at + 1);
@@ -132,7 +125,6 @@ export function isEscaped(text: string, at: number): boolean {
   return (at - before) % 2 === 0;
 }
 
-/** Whether the range contains only white space. */
 export function isBlank(text: string, from: number, to: number): boolean {
   for (let at = from; at < to; at += 1) if (!isOf(SPACE, text.charCodeAt(at))) return false;
   return true;
@@ -146,10 +138,7 @@ export function isClosing(code: number): boolean {
   return code === CLOSE_OBJECT || code === CLOSE_LIST;
 }
 
-/**
- * Whether the token implies one more value or member name. Each but the first in an array or object follows a comma
- * or colon, and an array or object that is not empty has a first.
- */
+/** Whether the token implies one more value or name: after a comma or colon, or the first of a container. */
 export function isOneMore({ text, end }: JsonTokens, code: number): boolean {
   if (code === COMMA || code === COLON) return true;
   return isOpening(code) && !(end < text.length && isClosing(text.charCodeAt(end)));

@@ -12,10 +12,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
 let lastValue: JsonValue | undefined;
 let lastText = '';
 
-/**
- * `JSON.stringify` for values that are never changed in place. One unit writes the same data to its row and its
- * response, so the last text is cached.
- */
+/** Caches the last text: one unit writes the same data to its row and its response, unchanged. */
 export function textOfJson(value: JsonValue): string {
   if (value !== lastValue) {
     lastText = JSON.stringify(value);

@@ -52,13 +52,10 @@ export const LIMITS = {
   /** A request without a reply gets a 503; its effect may still happen. */
   requestTimeoutMs: 30_000,
   startWaitMs: 10_000,
-  /**
-   * A database without a response for this long is not ready: the lease is renewed every second, which may take two.
-   */
+  /** The database is not ready after this silence: the lease is renewed every second, which may take two. */
   databaseSilenceMs: 3_000,
   /** Live keys of tenants: the front thread has all of them in memory, 20 MB. */
   apiKeysMax: 100_000,
-  /** Request line and headers together. */
   headerBytesMax: 16 * 1024,
   /** File descriptors reserved for the database, http_request and webhooks; half of them when the process has fewer. */
   descriptorsReserved: 512,
@@ -135,10 +132,7 @@ export const LIMITS = {
   /** Leaf executions of one actor per turn, so that other actors run between the units of a long loop. */
   stepsPerTurn: 250,
   outputBytesPerTurn: 1024 * 1024,
-  /**
-   * The longest turn of a shard, and the longest part of one actor in it. Messages and timers are handled between
-   * turns.
-   */
+  /** The longest turn of a shard, and of one actor in it. Messages and timers are handled between turns. */
   turnMs: 8,
   /** In-process steps with an outside effect that one shard runs at once; further ones wait. */
   handlersPerShardMax: 256,
@@ -180,7 +174,6 @@ export const LIMITS = {
    */
   timerLeadMs: 10_000,
   aheadLoadsMax: 64,
-  /** Rows per page that a starting shard reads. */
   recoveryPageRows: 5_000,
   /**
    * Waiting tasks that a shard keeps in memory, 300 bytes each, in all and for polls of one kind (a handler, with or
@@ -214,7 +207,6 @@ export const LIMITS = {
   workerSeenEveryMs: 15_000,
   /** Addresses that receive webhooks of ended instances: each adds a row at the end of an instance. */
   webhookUrlsMax: 32,
-  /** A bulk change that takes longer continues as a job, which the response names. */
   bulkAnswerMs: 10_000,
   /** Unfinished bulk jobs of one tenant, of which one runs at a time. */
   bulkJobsPerTenantMax: 100,

@@ -1,14 +1,10 @@
-/**
- * Chooses the log format: text on a terminal, JSON elsewhere. Each thread writes to the descriptor itself, so that no
- * line waits for another thread.
- */
+/** Chooses the log format. Each thread writes to the descriptor itself, and waits for no other thread. */
 
 import { isatty } from 'node:tty';
 import { type DestinationStream, pino } from 'pino';
 import { type Palette, palette, textLine } from './log-text.js';
 
 export type LogFormat = 'auto' | 'json' | 'text';
-
 const STDOUT = 1;
 
 export function isForPeople(format: LogFormat): boolean {

@@ -1,7 +1,4 @@
-/**
- * Log lines for people: time, level of a problem, message and fields. Only the palette can move the cursor or colour
- * the terminal.
- */
+/** Log lines for people. Only the palette can move the cursor or colour the terminal. */
 
 interface Line {
   readonly time?: string;
@@ -57,7 +54,6 @@ export function textLine(json: string, paint: Palette): string {
   return [parts.join(' '), ...frames.map((frame) => paint.dim(plain(frame))), ''].join('\n');
 }
 
-/** The time of day in the local time zone. */
 function clockOf(time: string): string {
   const at = new Date(time);
   const digits = (value: number) => String(value).padStart(2, '0');

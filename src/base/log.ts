@@ -11,11 +11,7 @@ const REDACTED = ['authorization', 'x-api-key', 'cookie'].flatMap((name) => {
   return places.map((place) => `${place.slice(0, -1)}["${name}"]`);
 });
 
-/**
- * @param thread a field of every line: front, writer, shard-0 …
- * @param destination default: standard output
- * @param cell a field of every line, if configured
- */
+/** @param destination default: standard output */
 export function createLogger(
   level: string,
   thread: string,
@@ -37,7 +33,6 @@ export function createLogger(
 /** The longest message, and the most stack frames, of a logged error. */
 const MESSAGE_LENGTH_MAX = 300;
 const FRAMES_MAX = 12;
-
 /** SQLSTATE classes whose messages quote values: data exceptions, constraints, raised errors. */
 const QUOTING_CLASS = /^(21|22|23|44|P0)/;
 const SQLSTATE = /^[0-9A-Z]{5}$/;

@@ -79,7 +79,6 @@ export class OffloadPool {
     { activeMax: THREADS_MAX, waitingMax: JOBS_MAX - THREADS_MAX },
     { activeMax: THREADS_PER_TENANT_MAX, waitingMax: JOBS_PER_TENANT_MAX - THREADS_PER_TENANT_MAX },
   ]);
-  /** By job number: starts the time limit of the job. */
   readonly #open = new Map<number, () => void>();
   #jobs = 0;
 

@@ -1,7 +1,4 @@
-/**
- * The clock of the machine, and engine time, which follows the clock of the database. All threads of the process
- * share one monotonic clock, so that one offset is valid for all.
- */
+/** The clock of the machine, and engine time, which follows the clock of the database. */
 
 import { performance } from 'node:perf_hooks';
 import type { Clock, TimerHandle } from './clock.js';
@@ -61,10 +58,7 @@ export class EngineClock implements Clock {
     this.#base.clearTimeout(handle);
   }
 
-  /**
-   * @param offsetMs of the clock to follow, from the monotonic clock
-   * @returns the jump of engine time, ahead or back; 0 when it is negligible
-   */
+  /** @returns the jump of engine time, ahead or back; 0 when it is negligible */
   setOffset(offsetMs: number): number {
     const jumpMs = this.#base.monotonic() + offsetMs - this.now();
     this.#offsetMs = offsetMs;

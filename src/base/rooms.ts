@@ -1,7 +1,4 @@
-/**
- * Rooms (modules) of a shard or of the front thread. A room may have parts, and each row of a table belongs to one
- * room.
- */
+/** Rooms (modules) of a shard or the front thread. Each row of a table belongs to one room. */
 
 /** Flattens rooms and their parts; parts precede their room. */
 export function withParts<Room extends { readonly parts?: readonly (Room | undefined)[] }>(
@@ -25,5 +22,4 @@ export type RowsOf<Table extends string, Opened> =
   | (Opened extends { readonly [Key in Table]?: infer Rows } ? keyof NonNullable<Rows> : never)
   | (Opened extends { readonly parts: readonly (infer Part)[] } ? RowsOf<Table, Part> : never);
 
-/** Fails to compile when rows are missing. */
 export type NoneIsMissing<_Missing extends never> = true;

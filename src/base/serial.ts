@@ -5,13 +5,8 @@ import { unavailable } from './errors.js';
 /** Waiting tasks per key. Further ones are refused, since their callers would not wait so long. */
 const WAITING_MAX = 1_000;
 
-interface Line {
-  tail: Promise<unknown>;
-  length: number;
-}
-
 export class Serial {
-  readonly #lines = new Map<string, Line>();
+  readonly #lines = new Map<string, { tail: Promise<unknown>; length: number }>();
 
   /** @throws EngineError 503 when too many tasks wait; otherwise the error of the task */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {

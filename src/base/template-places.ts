@@ -5,12 +5,10 @@ export function hasTemplate(text: string): boolean {
   return text.includes('{{') && placesOf(text).next().done !== true;
 }
 
-/** The expressions, each with its braces. */
 export function templatesIn(text: string): string[] {
   return Array.from(placesOf(text), ({ from, to }) => text.slice(from, to));
 }
 
-/** The ranges of expressions, including their braces. */
 export function* placesOf(text: string): Generator<{ readonly from: number; readonly to: number }> {
   let open = text.indexOf('{{');
   while (open >= 0) {

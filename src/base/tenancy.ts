@@ -5,10 +5,7 @@
 
 import { forbidden, invalid, notFound } from './errors.js';
 
-/**
- * @param place path of the object with `tenant_id`, such as `filter.`
- * @throws EngineError 403 when the body names another tenant than the header
- */
+/** @param place path of the object, such as `filter.` @throws EngineError 403 when the tenants differ */
 export function checkTenant(header: string, named: string, place = ''): void {
   if (header !== '' && named !== header) {
     throw forbidden(`${place}tenant_id is not the tenant of x-tenant-id`);
@@ -22,10 +19,7 @@ export function tenantOf(header: string, named: string | null | undefined): stri
   return named;
 }
 
-/**
- * @param place path of the object with `tenant_id`, such as `events[3].`
- * @throws EngineError 403 when header and body differ, 400 when neither has a tenant
- */
+/** Requires a tenant. @throws EngineError 403 when the tenants differ, 400 without one */
 export function eventTenant(header: string, named: string | null | undefined, place = ''): string {
   if (named != null) checkTenant(header, named, place);
   const tenant = named ?? header;

@@ -2,7 +2,6 @@
 
 /** Milliseconds since 1970-01-01T00:00:00Z, on the engine's clock. */
 export type UnixMs = number;
-
 let lastMs = Number.NaN;
 let lastText = '';
 

@@ -10,7 +10,7 @@ import ipaddr from 'ipaddr.js';
 import type { Parsed } from '../core/parsed.js';
 
 export interface Endpoint {
-  /** In lower case, without brackets. */
+  /** Lower case, without brackets. */
   readonly hostname: string;
   readonly port: number | undefined;
 }
@@ -25,7 +25,7 @@ export interface AddressPolicy {
 /** Resolves all addresses of a name. Rejects with a `code` of node:dns. */
 export type Resolver = (hostname: string) => Promise<readonly LookupAddress[]>;
 
-/** The host, or one of its addresses, is not public. Permanent. */
+/** The host, or one of its addresses, is not public. A permanent failure. */
 export class BlockedAddressError extends Error {
   override readonly name = 'BlockedAddressError';
   readonly code = 'BLOCKED_ADDRESS';
@@ -48,7 +48,6 @@ export class UnresolvableHostError extends Error {
 
 /** Azure serves machine metadata at this otherwise public address. */
 const AZURE_METADATA = '168.63.129.16';
-
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /** Whether an address is public. IPv6 that wraps IPv4 is refused: the network decides where it leads. */
@@ -129,7 +128,7 @@ async function resolveAllowed(
 }
 
 async function resolveExisting(hostname: string, resolve: Resolver) {
-  // RFC 6761: such names never exist, which a machine without a name server could not find out.
+  // RFC 6761: such names never exist; without a name server the lookup would fail otherwise.
   if (isWithin(hostname, 'invalid')) throw new UnresolvableHostError(hostname);
   try {
     return await resolve(hostname);
@@ -151,7 +150,6 @@ export function isAllowedHost(of: Endpoint, isAllowed: AddressPolicy): boolean {
   return isAllowed('127.0.0.1', of) || isAllowed('::1', of);
 }
 
-/** Whether a name is `domain` or below it; a trailing dot is ignored. */
 function isWithin(hostname: string, domain: string): boolean {
   const name = withoutRoot(hostname);
   return name === domain || name.endsWith(`.${domain}`);

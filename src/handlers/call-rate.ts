@@ -8,17 +8,13 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../base/clock.js';
 import { FairSlots, type SlotRefusal } from '../base/quota/fair-slots.js';
 
-/** 64 KiB. A tenant has an entry while it calls; beyond this number tenants share entries. */
+/** 64 KiB. A tenant has an entry while it makes calls; beyond this number tenants share entries. */
 const PLACES = 4_096;
-
 /** Entries probed for a tenant: with half of them taken, one tenant in 65,000 finds none free. */
 const PROBES = 16;
-
 /** The burst of an idle tenant, as a part of a second. */
 const BURST_MICROS = 100_000n;
-
 const SECOND_MICROS = 1_000_000;
-
 /** Two numbers per entry: the owner, and the microsecond from which it is within its rate again. */
 const NUMBERS = 2;
 const OWNER = 0;

@@ -11,13 +11,10 @@ import { permanentFailure, type StepOutcome } from '../core/builtin.js';
 import { RETRY_AFTER_MS_MAX } from './http-request.js';
 
 /** In characters of JSON, approximately: an http_request response of 10 MiB with its headers. */
-export const OUTPUT_CHARACTERS_MAX = 10 * 1024 * 1024 + 64 * 1024;
-
+const OUTPUT_CHARACTERS_MAX = 10 * 1024 * 1024 + 64 * 1024;
 /** The limit for request bodies, too: deeper values cannot be stored. Also detects cycles. */
-export const OUTPUT_DEPTH_MAX = 256;
-
+const OUTPUT_DEPTH_MAX = 256;
 const MESSAGE_LENGTH_MAX = 1_000;
-
 const STACK_LENGTH_MAX = 10_000;
 
 class Fault extends Error {}
@@ -74,11 +71,13 @@ function outcomeOf(given: unknown): StepOutcome {
     unknown
   >;
   if (typeof message !== 'string') throw new Fault('it is a failure without a message');
+  const waitMs = retryAfterMs as number;
+  const isWait = Number.isSafeInteger(waitMs) && waitMs > 0 && waitMs <= RETRY_AFTER_MS_MAX;
   const failure = {
     kind,
     retryable: retryable === true,
     message: fitText(message),
-    ...(isWait(retryAfterMs) ? { retryAfterMs } : {}),
+    ...(isWait ? { retryAfterMs: waitMs } : {}),
     ...(isFailureCode(code) ? { code } : {}),
     ...(isKnown === true ? { isKnown: true } : {}),
   } as const;
@@ -88,12 +87,6 @@ function outcomeOf(given: unknown): StepOutcome {
   return { ...failure, details: read };
 }
 
-/** A delay that a timer can hold. */
-function isWait(ms: unknown): ms is number {
-  return Number.isSafeInteger(ms) && (ms as number) > 0 && (ms as number) <= RETRY_AFTER_MS_MAX;
-}
-
-/** Text that Postgres can store. */
 function fitText(text: string): string {
   return clip(text, MESSAGE_LENGTH_MAX).toWellFormed().replaceAll('\0', '\ufffd');
 }

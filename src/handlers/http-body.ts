@@ -175,7 +175,6 @@ class TextReader {
 }
 
 const STREAM = { stream: true };
-
 /** The characters from 0x80 on in which windows-1252 differs from Latin-1. */
 const WINDOWS_1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
 

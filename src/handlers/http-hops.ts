@@ -1,10 +1,9 @@
-/** One HTTP exchange with its redirects. Every hop is checked first, so none reaches what the first URL may not. */
+/** One HTTP exchange with its redirects. Every hop is checked before it is requested. */
 
 import type { Dispatcher } from 'undici';
 import { type AddressPolicy, checkUrl } from './address-guard.js';
 import type { HttpMethod } from './http-params.js';
 
-/** For `http_request` and webhooks (docs/reference/handlers.md). */
 export const REDIRECTS_MAX = 10;
 /** The body of a redirect is read up to here, so that its connection can be reused. */
 const REDIRECT_BODY_BYTES_MAX = 16 * 1024;
@@ -20,7 +19,6 @@ export interface FollowOptions {
   readonly dispatcher: Dispatcher;
   readonly isAllowed: AddressPolicy;
   readonly signal: AbortSignal;
-  /** Absent: `HEADERS_ACROSS_ORIGINS`. */
   readonly headersAcrossOrigins?: ReadonlySet<string>;
   /** Keeps a POST at 301 and 302. Absent: it becomes a GET, as in browsers. */
   readonly keepsPost?: true;
@@ -75,13 +73,8 @@ function redirectLocation(response: Dispatcher.ResponseData): string | undefined
 
 /** The headers that another origin may receive: those that describe the content, and the engine's own. */
 export const HEADERS_ACROSS_ORIGINS: ReadonlySet<string> = new Set([
-  'accept',
-  'accept-language',
-  'content-language',
-  'content-type',
-  'idempotency-key',
-  'traceparent',
-  'user-agent',
+  ...['accept', 'accept-language', 'content-language', 'content-type', 'idempotency-key'],
+  ...['traceparent', 'user-agent'],
 ]);
 
 /**
@@ -112,8 +105,6 @@ export function transportCode(error: unknown): string {
   return error instanceof Error ? error.name : 'UNKNOWN';
 }
 
-// ---------------------------------------------------------------- the time limit of a call
-
 /** Runs `callback` once after the delay, unless the returned function is called first. */
 export type SetTimer = (callback: () => void, delayMs: number) => () => void;
 
@@ -122,7 +113,7 @@ export const systemTimer: SetTimer = (callback, delayMs) => {
   return () => clearTimeout(timer);
 };
 
-/** Runs from its construction until its owner clears it. */
+/** The time limit of a call, from its construction until it is cleared. */
 export class Deadline {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
@@ -146,7 +137,7 @@ export class Deadline {
     this.#clearTimer = this.#setTimer(() => this.#over.abort(), this.timeoutMs);
   }
 
-  /** Stops the clock: the time that follows is not the request's. */
+  /** Stops the clock: later time does not count. */
   clear(): void {
     this.#clearTimer();
   }

@@ -35,14 +35,16 @@ export function parseHttpParams(params: JsonValue): Parsed<HttpParams> {
   if (!isJsonObject(given)) return refuse('headers must be an object');
   const headers = readHeaders(given);
   if (typeof headers === 'string') return refuse(headers);
-  const body = readBody(present(fields, 'body'));
+  // A string is sent as it is, any other value as JSON; null and the empty string are not sent.
+  const content = present(fields, 'body') ?? '';
+  const body = content === '' ? undefined : displayText(content);
   if (body !== undefined && !headers.has('content-type')) {
     headers.set('content-type', 'application/json');
   }
   return { ok: true, value: { url, method, headers, body, timeoutMs } };
 }
 
-/** The timeout of such a request; for invalid parameters any value will do. */
+/** The timeout of a request; the default for invalid parameters. */
 export function httpTimeoutMs(params: JsonValue): number {
   const given = isJsonObject(params) ? present(params, 'timeout_ms') : undefined;
   return given !== undefined && isTimeout(given) ? given : HTTP_TIMEOUT_MS_DEFAULT;
@@ -67,17 +69,8 @@ function isTimeout(value: JsonValue): value is number {
 
 /** Headers that only the client itself may write: those of the connection and framing could smuggle a request. */
 const HEADERS_DROPPED: ReadonlySet<string> = new Set([
-  'accept-encoding',
-  'connection',
-  'content-length',
-  'expect',
-  'host',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
+  ...['accept-encoding', 'connection', 'content-length', 'expect', 'host', 'keep-alive'],
+  ...['proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
 ]);
 
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -99,9 +92,4 @@ function readHeaders(given: JsonObject): Map<string, string> | string {
     headers.set(name, value);
   }
   return headers;
-}
-
-/** A string is sent as it is, any other value as JSON; null and the empty string are not sent. */
-function readBody(body: JsonValue | undefined): string | undefined {
-  return body === undefined || body === '' ? undefined : displayText(body);
 }

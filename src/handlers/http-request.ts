@@ -65,11 +65,10 @@ export function createHttpRequest(deps: HttpRequestDeps): EffectHandler {
   return Object.assign(request, { limitMs: httpTimeoutMs });
 }
 
-/** The memory slot of a large response, until the caller has taken it. The wait for it stops the deadline. */
+/** The memory slot of a large response. The wait for the slot stops the deadline. */
 function largeSlot(deps: HttpRequestDeps, deadline: Deadline, context: HandlerContext) {
   let isTaken = false;
   let release: (() => void) | undefined;
-  /** Waits for the slot once. @throws DOMException when the request is withdrawn */
   const take = async (origin: string): Promise<void> => {
     if (isTaken) return;
     isTaken = true;
@@ -179,20 +178,13 @@ function transportFailure(error: unknown, deadline: Deadline, outer: AbortSignal
   return UNSENDABLE_CODES.has(code) ? permanent(message, { code }) : retryable(message, code);
 }
 
-// ---------------------------------------------------------------- answers
-
 /** Above it `json` would only repeat a large body. */
 const JSON_CHARACTERS_MAX = 1024 * 1024;
-
 /** Caps what a server asks for. */
 export const RETRY_AFTER_MS_MAX = 24 * 60 * 60 * 1_000;
-
 /** Client errors that are temporary: timeout, too early, too many requests. */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429]);
-
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
-
-/** The text, or why it cannot be read. */
 type AnswerBody = { readonly text: string } | { readonly problem: string };
 
 /** @param now Unix ms, for a `Retry-After` that is a date */

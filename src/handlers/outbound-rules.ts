@@ -1,7 +1,4 @@
-/**
- * Rules of the operator about where workflows and webhooks may send requests: `ENGINE_HTTP_ALLOW` and
- * `ENGINE_HTTP_DENY` (docs/reference/handlers.md#where-requests-may-go).
- */
+/** `ENGINE_HTTP_ALLOW` and `ENGINE_HTTP_DENY` (docs/reference/handlers.md#where-requests-may-go). */
 
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -25,7 +22,6 @@ export type OutboundRule = { readonly port: number | undefined } & (
 export interface OutboundSettings {
   /** `ENGINE_ALLOW_INTERNAL_URLS`: allows every address that is not denied. */
   readonly allowInternalUrls: boolean;
-  /** Valid rules in their text form. */
   readonly allow: readonly string[];
   readonly deny: readonly string[];
 }

@@ -1,6 +1,6 @@
 /**
- * The built-in handlers with outside effects. They are called once the step is committed as dispatched, so that an
- * attempt may be repeated after a crash, with the same idempotency key. Unknown names run on external workers.
+ * The built-in handlers with outside effects. They are called once the dispatch of the step is committed, so an
+ * attempt may be repeated after a crash, with the same idempotency key. Other names run on external workers.
  */
 
 import type { JsonObject, JsonValue } from '../base/json.js';
@@ -24,7 +24,7 @@ export interface HandlerContext {
   readonly traceparent?: string;
   readonly log: HandlerLog;
   readonly now: () => number;
-  /** Runs `then` once the memory of the outcome is released, by its instance or otherwise. Absent: at once. */
+  /** Calls `then` once the memory of the outcome is released, by its instance or otherwise. Absent: at once. */
   readonly whenTaken?: (then: () => void) => void;
   /** Waits for a resource of the engine; the wait does not count as time of the call. */
   readonly waitFor: <T>(what: Promise<T>) => Promise<T>;
@@ -33,7 +33,7 @@ export interface HandlerContext {
 /** Never rejects, and settles promptly once its signal aborts; the caller (`handler-pool.ts`) relies on neither. */
 export interface EffectHandler {
   (params: JsonValue, context: HandlerContext): Promise<StepOutcome>;
-  /** The time limit that the call has by its parameters; absent: that of the server. */
+  /** The time limit in the parameters of the call; absent: that of the server. */
   readonly limitMs?: (params: JsonValue) => number;
 }
 

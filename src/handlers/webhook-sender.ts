@@ -30,7 +30,6 @@ export interface WebhookRequest {
 export interface WebhookSender {
   /** Whether webhooks with the deployment's secret are signed. */
   readonly isSigned: boolean;
-  /** Why nothing may be sent to the address; undefined when it is allowed. */
   problemOf(url: string): string | undefined;
   /** Resolves when the tenant may send the next one. Absent: no limit. Never rejects. */
   readonly turn?: (tenant: string, signal: AbortSignal) => Promise<unknown>;

@@ -9,7 +9,6 @@ import { readFileSync } from 'node:fs';
 /** Reading the tables takes some 10 ms for 10,000 connections of the machine. */
 const CENSUS_INTERVAL_MS = 200;
 const TABLES = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
-/** Established, and closed only by the client. */
 const OPEN_STATES = new Set(['01', '08']);
 const IPV4_MAPPED = `${'0'.repeat(20)}ffff`;
 
@@ -70,7 +69,6 @@ export function addressKey(bytes: Buffer): string {
   return hex.startsWith(IPV4_MAPPED) ? hex.slice(IPV4_MAPPED.length) : hex;
 }
 
-/** The number of connections to the port per address. */
 export function openByAddress(tables: readonly string[], port: number): Map<string, number> {
   const counts = new Map<string, number>();
   const wanted = port.toString(16).toUpperCase().padStart(4, '0');

@@ -16,7 +16,6 @@ import { capabilityBits, type KeyRegistry, type ResidentKey } from './key-regist
 import type { HttpRequest } from './server.js';
 
 export interface AuthSettings {
-  /** undefined: every caller counts as root (`--insecure-auth`). */
   readonly apiKey: string | undefined;
   readonly requireTenantHeader: boolean;
   /** The OpenAPI document requires key and tenant. */
@@ -50,10 +49,8 @@ interface Access {
 }
 
 const ROOT = 'root';
-
 /** Cached key texts: hashing the key of each request would be a tenth of the work of the front thread. */
 const TEXTS_MAX = 4_096;
-
 const SECRETS = capabilityBits(['secrets']);
 
 /** Whether a worker with this key receives the secrets of its tasks. @param key undefined: the root key */

@@ -1,7 +1,4 @@
-/**
- * Parses and validates the body of a request, once, on the thread that owns it. A large body is parsed in pieces; a
- * side thread determines why it is invalid.
- */
+/** Parses and validates request bodies. A side thread determines why a large one is invalid. */
 
 import { setImmediate } from 'node:timers/promises';
 import { type BodyOf, type BodyRouteId, ROUTES } from '../../schema/routes.js';
@@ -30,10 +27,7 @@ export class RefusedItem {
   }
 }
 
-/**
- * @param isListed the error of a definition also contains its findings as lists
- * @throws EngineError 400 that names the field or position, 413 for too many values
- */
+/** @throws EngineError 400 that names the field or position, 413 for too many values */
 export function parseBody<Id extends BodyRouteId>(
   validators: Validators,
   operation: Id,
@@ -62,10 +56,8 @@ export function validOf<T>(checked: Checked<T>): T {
 
 /** In characters: parsing a longer body takes a millisecond or more, so it is parsed in pieces. */
 export const LARGE_BODY = 64 * 1024;
-
 /** Returns the body; undefined when it is invalid, and `judgeBody` determines why. */
 export type BodyInPieces<Body> = Generator<void, Body | undefined, void>;
-
 const PIECES_MS = 1;
 
 /** Runs to the end, yielding to the event loop between pieces: for a thread without turns. */
@@ -134,10 +126,7 @@ export function judgeBody({ operation, text, isListed, callMsMax }: DoubtfulBody
   return { refused };
 }
 
-/**
- * The body, with a `RefusedItem` for each invalid item of the judgement. @throws EngineError when the body is
- * rejected
- */
+/** Applies the judgement of `judgeBody`. @throws EngineError when the body is rejected */
 export function* parseAsJudged<Id extends BodyRouteId>(
   validators: Validators,
   operation: Id,

@@ -22,10 +22,7 @@ export interface ConnectionBounds {
   readonly perAddressMax: number;
 }
 
-/**
- * @param wanted the configured limits; `perAddressMax` 0: three quarters of all
- * @param descriptors the limit of open files of the process; undefined: unknown
- */
+/** @param descriptors the limit of open files of the process; undefined: unknown */
 export function connectionBounds(
   wanted: ConnectionBounds,
   descriptors: number | undefined,
@@ -51,10 +48,7 @@ export function descriptorLimit(): number | undefined {
   }
 }
 
-/**
- * A connection beyond the limit gets one response and is closed. The response is the refusal, except for a health
- * check.
- */
+/** A connection beyond the limit gets one response, the refusal or a health check, and is closed. */
 export class Connections {
   readonly bounds: ConnectionBounds;
   refused = 0;
@@ -75,10 +69,7 @@ export class Connections {
     return this.#slots.active - this.#census.stale;
   }
 
-  /**
-   * @param address undefined: a trusted proxy, which only the limit of all connections applies to
-   * @returns a function that releases the slot when the connection closes, or the refusal
-   */
+  /** @param address undefined: a trusted proxy @returns a function that releases the slot, or the refusal */
   admit(address: string | undefined, nowMs: number): (() => void) | EngineError {
     return this.#slots.take(address === undefined ? [] : [address]) ?? this.#refuse(nowMs);
   }
@@ -132,7 +123,6 @@ export class Connections {
 
 export interface SpareConnection {
   readonly address: string;
-  /** The response to any other request. */
   readonly refusal: EngineError;
   /** Called at most once, and never after `letGo`. */
   readonly close: () => void;
@@ -195,7 +185,6 @@ export class SpareConnections {
   }
 }
 
-/** Limits the requests in flight of one address over all its connections. */
 export class AddressRequests {
   refused = 0;
   readonly #max: number;

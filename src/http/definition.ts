@@ -14,7 +14,6 @@ export interface Judgement extends Findings {
 }
 
 export interface JudgeOptions {
-  /** Schema errors; absent: the shape is valid. */
   readonly shape?: ShapeErrors;
   /** Blocks outside of the body that run before. */
   readonly known?: ReadonlySet<string>;
@@ -42,7 +41,6 @@ export function judgeDefinition(
   return judgementOf({ errors, warnings }, isListed);
 }
 
-/** @param isListed see `JudgeOptions` */
 export function judgementOf({ errors, warnings }: Findings, isListed = false): Judgement {
   return {
     errors,

@@ -1,7 +1,4 @@
-/**
- * The life cycle of an exchange, the same on both backends, which only write the bytes. An exchange gets at most one
- * response, and none after its client has disconnected.
- */
+/** The life cycle of an exchange on both backends: at most one response, and none after a disconnect. */
 
 import type { EngineError } from '../base/errors.js';
 import { DEFECT, type HeaderList, NO_HEADERS, type Refusal, refusalReply } from './reply.js';
@@ -50,7 +47,6 @@ export abstract class Exchange {
     this.#hooks = hooks;
   }
 
-  /** Adds headers to the response. */
   addHeaders(headers: HeaderList): void {
     this.#headers = headers;
   }
@@ -149,10 +145,7 @@ export abstract class Exchange {
     this.endStream();
   }
 
-  /**
-   * False when the client has disconnected. A second response is a defect of the caller, and is dropped with a log
-   * line.
-   */
+  /** False after a disconnect. A second response is a defect of the caller, and is dropped. */
   #mayAnswer(headers: HeaderList | undefined): boolean {
     if (this.#isAbandoned) return false;
     if (this.#phase !== 'waiting') {
@@ -258,7 +251,6 @@ export abstract class Exchange {
   /** Writes the reply before `sendReply`, which then only closes the connection. */
   protected sendEarly(_reply: HttpReply): void {}
 
-  /** Writes the reply, without its body for HEAD. */
   protected abstract sendReply(reply: HttpReply): void;
 
   /** Writes the head of a stream; `isWhole` ends the reply after it. */
@@ -269,6 +261,5 @@ export abstract class Exchange {
 
   protected abstract endStream(): void;
 
-  /** Closes the connection, which aborts the exchange. */
   protected abstract destroy(): void;
 }

@@ -15,7 +15,6 @@ import type { FrontBodies, FrontOperations } from './operation.js';
 import type { Placement } from './ports.js';
 
 export interface FrontRoom {
-  /** Parts of the room; they precede the room itself. */
   readonly parts?: readonly (FrontRoom | undefined)[];
   /** Each route and each gauge belongs to one room. */
   readonly operations?: Partial<FrontOperations>;
@@ -26,13 +25,8 @@ export interface FrontRoom {
   start?(): void;
   /** A tenant was moved to this cell: there may be new rows without a notification. */
   wake?(): void;
-  /** An event that fires triggers was stored. */
   eventsFired?(): void;
-  /**
-   * The tenant was moved to this cell and is not served yet: reload its data.
-   *
-   * @param stampsFrom the earliest time of new audit entries
-   */
+  /** The tenant was moved to this cell: reload its data. @param stampsFrom minimum time of audit entries */
   tenantComes?(tenant: string, stampsFrom: UnixMs): Promise<void> | void;
   /** The engine is stopping and shards still answer: end streams and cancel long work. */
   drain?(): Promise<void> | void;
@@ -59,7 +53,6 @@ export interface FrontKernel<Client = unknown> {
   readonly now: () => UnixMs;
   readonly log: Logger;
   readonly offload: Offload;
-  /** For jobs that a signal cancels. */
   readonly offloadPool: Pick<OffloadPool, 'through'>;
   readonly bodies: FrontBodies;
   readonly keys: KeyRegistry;

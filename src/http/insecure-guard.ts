@@ -28,7 +28,6 @@ export function isOwnMachine(host: string): boolean {
 }
 
 export interface InsecureSettings {
-  /** Accept every host name. */
   readonly isAnywhere: boolean;
   /** Origins whose pages may call the server; `*` is any. */
   readonly corsOrigins: readonly string[];

@@ -23,16 +23,13 @@ export type CutResult =
 
 /** The length of a run in characters: at worst a millisecond to parse, usually some tens of microseconds. */
 const RUN_LENGTH = 16_384;
-
 const REFUSED: CutResult = { ok: false, hasTooMany: false };
 
-/** An array or object that is open. */
 interface Level {
   readonly isList: boolean;
   readonly open: number;
   /** The start of the unparsed members. */
   from: number;
-  /** The start of the current member. */
   member: number;
   /** The assembled value; undefined while the level may still be part of a longer run. */
   built: unknown[] | Record<string, unknown> | undefined;
@@ -97,7 +94,6 @@ class Pieces {
     this.#isUnique = limits?.areNamesUnique === true;
   }
 
-  /** A comma ends a member of the level. */
   endMember(level: Level, comma: number): boolean {
     if (level.isBehindBuilt) {
       if (!isBlank(this.#text, level.from, comma)) return false;

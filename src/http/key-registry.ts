@@ -12,7 +12,6 @@ export interface LiveKeyRow {
   readonly id: string;
   readonly tenant_id: string;
   readonly name: string;
-  /** JSON. */
   readonly capabilities: string;
   readonly secret_hash: string;
   readonly last_used_at: string | null;
@@ -41,12 +40,10 @@ export interface KeyRegistryDeps {
 
 /** Keys per query: some 2 MB. */
 const LOAD_PAGE_ROWS = 5_000;
-
 const NOT_LOADED = unavailable('ENG_STARTING', 'the engine is starting');
 
 const BIT: ReadonlyMap<string, number> = new Map(CAPABILITIES.map((word, at) => [word, 1 << at]));
 
-/** A set of capabilities as bits. */
 export function capabilityBits(capabilities: readonly Capability[]): number {
   let bits = 0;
   for (const word of capabilities) bits |= BIT.get(word) ?? 0;
@@ -65,7 +62,6 @@ export class KeyRegistry {
   readonly #byDigest = new Map<string, ResidentKey>();
   readonly #byId = new Map<string, ResidentKey>();
   #used = new Set<ResidentKey>();
-  /** Ids of keys that are being stored. */
   readonly #minting = new Set<string>();
   #isLoaded = false;
 
@@ -97,10 +93,7 @@ export class KeyRegistry {
     for (const key of own) if (!this.#byId.has(key.id) && !this.#isExpired(key)) this.#put(key);
   }
 
-  /**
-   * Looks up a key and marks it as used. Undefined: revoked, expired or unknown. @throws EngineError 503 before the
-   * keys are loaded
-   */
+  /** Marks the key as used; undefined: not live. @throws EngineError 503 before the keys are loaded */
   use(digest: string): ResidentKey | undefined {
     if (!this.#isLoaded) throw this.#deps.refusal() ?? NOT_LOADED;
     const key = this.#byDigest.get(digest);
@@ -146,9 +139,7 @@ export class KeyRegistry {
     for (const key of this.#byId.values()) if (this.#isExpired(key)) this.#drop(key);
   }
 
-  /**
-   * Calls `then` once the key is revoked or expired, at once if it already is. @returns a function that cancels this
-   */
+  /** Calls `then` once the key is revoked or expired, possibly at once. @returns a function that cancels this */
   whenGone(key: ResidentKey, then: () => void): () => void {
     if (this.#byId.get(key.id) !== key) {
       then();
@@ -167,7 +158,6 @@ export class KeyRegistry {
     return this.#byId.get(id)?.lastUsedAt;
   }
 
-  /** The live keys used since the last call. */
   takeUsed(): ResidentKey[] {
     const used = [...this.#used];
     this.#used.clear();

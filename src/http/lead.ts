@@ -1,7 +1,4 @@
-/**
- * Finds the owner of a request in its body before it is parsed. The shard derives the owner again from the checked
- * body and forwards the request if it differs, so that a wrong result costs only a message.
- */
+/** Finds the owner of a request in its raw body. A wrong result only costs a message: the shard forwards. */
 
 import { isUuid } from '../../schema/formats.js';
 import type { Lead, LeadKind } from '../../schema/route-row.js';
@@ -25,7 +22,6 @@ export function leadIn(text: string, { kind, members }: Lead, tenant: string): n
 }
 
 type Members = readonly unknown[];
-
 const ROUTES_BY: Record<LeadKind, (members: Members, tenant: string) => number | undefined> = {
   name: ([name]) => (typeof name === 'string' ? routeOfName(name) : undefined),
   id: ([id]) => (typeof id === 'string' && isUuid(id) ? routeOf(id) : undefined),

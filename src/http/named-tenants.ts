@@ -29,7 +29,6 @@ export function tenantsQueried(query: string): readonly string[] {
   return known(new URLSearchParams(query).getAll('tenant_id'));
 }
 
-/** The tenants of a body and of the items in its lists. */
 export function tenantsIn(body: JsonValue): readonly string[] {
   if (!isJsonObject(body)) return [];
   const { tenant_id: own } = body;

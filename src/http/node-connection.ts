@@ -1,7 +1,4 @@
-/**
- * One connection on node:http: the order of its pipelined requests, and responses to requests that Node's parser
- * rejects, in place of Node's responses without a body.
- */
+/** One connection on node:http: the order of its pipelined requests, and responses to malformed ones. */
 
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -39,7 +36,6 @@ export class NodeConnection {
   spare: SpareConnection | undefined;
   readonly #transport: Transport;
   readonly #socket: Duplex;
-  /** Requests without a complete response. */
   #open = 0;
   /** No more requests are served: the client was informed that the connection closes. */
   #isRefused = false;
@@ -117,10 +113,7 @@ export class NodeConnection {
     else this.refuseRest(refusal);
   }
 
-  /**
-   * The latest data is no request, and nothing after it is one. The refusal answers the request that contains the
-   * data, else it follows the responses to earlier requests.
-   */
+  /** Refuses malformed data, in response to the request that contains it, or after earlier responses. */
   refuseRest(refusal: Refusal): void {
     if (this.#isRefused && this.#open > 0) return;
     if (this.#reading !== undefined && !this.#reading.req.complete) {

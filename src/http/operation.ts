@@ -25,7 +25,6 @@ import { JUDGE_BODY } from './body-jobs.js';
 import type { ResidentKey } from './key-registry.js';
 import type { HttpExchange, HttpReply, HttpRequest } from './server.js';
 
-/** A request that was matched and authorised. */
 export interface AnyCall {
   /** '' without a header, where it is optional. */
   readonly tenant: string;
@@ -48,7 +47,6 @@ export interface Call<Id extends FrontRouteId> extends AnyCall {
   readonly body: BodyOf<Id>;
 }
 
-/** A request before its query and body are validated. */
 export interface UncheckedCall extends AnyCall {
   readonly params: Readonly<Record<string, string>>;
   readonly bodyText: string;
@@ -63,10 +61,7 @@ export interface FrontDeps {
   readonly now: () => UnixMs;
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
-  /**
-   * Must be called before anything is written for a tenant that only a row names.
-   * @throws EngineError 421 or 503, as the promise rejects with
-   */
+  /** Called before a write for a tenant that only a row names. @throws EngineError 421 or 503, also rejects */
   readonly admitTenant: (tenant: string) => Promise<void> | undefined;
 }
 
@@ -85,14 +80,12 @@ export type StreamOperation<Id extends RoutesOf<'stream'>> = (
   call: Call<Id>,
 ) => Promise<(exchange: HttpExchange) => void>;
 
-/** One function for each route of the front thread, by the kind of the route. */
 export type FrontOperations = {
   readonly [Id in RoutesOf<'probe'>]: Probe;
 } & { readonly [Id in RoutesOf<'front'>]: Operation<Id> } & {
   readonly [Id in RoutesOf<'stream'>]: StreamOperation<Id>;
 };
 
-/** Parses the bodies of requests that this thread answers. */
 export interface FrontBodies {
   readonly validators: Validators;
   readonly offload: Offload;
@@ -110,9 +103,7 @@ export function frontBodies(offload: Offload): FrontBodies {
   return { validators: createValidators(), offload, places };
 }
 
-/**
- * A promise for a large body, which is parsed in pieces. @throws EngineError 400 or 413, as the promise rejects with
- */
+/** Returns a promise for a large body. @throws EngineError 400 or 413, as the promise rejects with */
 export function checkCall<Id extends FrontRouteId>(
   bodies: FrontBodies,
   id: Id,
@@ -171,7 +162,6 @@ export function listTenant(
   return tenant || queried || undefined;
 }
 
-/** The query with its effective tenant. */
 export function listQuery<Query extends { readonly tenant_id?: string | undefined }>(
   call: AnyCall & { readonly query: Query },
 ): Query {

@@ -1,6 +1,4 @@
-/**
- * Interfaces of other rooms for the pipeline: the state of the engine, placement in a cluster, and admission by cost.
- */
+/** Interfaces for the pipeline: state of the engine, placement in a cluster, and admission by cost. */
 
 import type { Route } from '../../schema/routes.js';
 import type { EngineError } from '../base/errors.js';
@@ -27,16 +25,9 @@ export interface StateGate {
 
 /** Checks that this engine serves the tenants of a request, where several engines share the tenants. */
 export interface Placement {
-  /**
-   * Undefined: admitted at once. @param mustSettle the request may write
-   * @throws EngineError 421 or 503; the promise rejects with the same
-   */
+  /** Undefined: admitted. @param mustSettle the request may write @throws EngineError 421 or 503, also rejects */
   admit(tenant: string, mustSettle: boolean): Promise<void> | undefined;
-  /**
-   * Like `admit`, for the tenant in a header, before the key is checked. @param isKnown whether this engine has the
-   * key
-   * @throws EngineError 421 or 503; the promise rejects with the same
-   */
+  /** Like `admit`, for the tenant in a header. @param isKnown whether this engine has the key */
   admitNamed(tenant: string, isKnown: () => boolean): Promise<void> | undefined;
   /** For a request without a tenant: checks `x-cell`. @throws EngineError 400 or 421 */
   admitCell(named: string): void;
@@ -48,7 +39,6 @@ export interface AdmissionRequest {
   readonly route: Route;
   readonly tenant: string;
   readonly isRoot: boolean;
-  /** Of the path, not validated. */
   readonly params: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }

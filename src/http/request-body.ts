@@ -100,7 +100,6 @@ export interface BodyReaderOptions {
   readonly owner: BodyOwner;
 }
 
-/** For a finished reader. */
 const NO_CHUNKS: Buffer[] = [];
 
 export class BodyReader {

@@ -1,7 +1,4 @@
-/**
- * Logs answered requests, and records their spans when the engine is traced. Without debug level and tracer a request
- * costs one reading of the clock.
- */
+/** Logs answered requests, and records their spans when the engine is traced. */
 
 import type { Route } from '../../schema/routes.js';
 import { LIMITS } from '../base/limits.js';
@@ -23,7 +20,6 @@ export interface RequestWatchDeps {
 const SLOW_MS = 1_000;
 /** Limits the log during an outage, or with a caller that repeats a wrong key. */
 const LINES_PER_SECOND = 10;
-
 /** Requested by machines every few seconds: not worth a span. */
 const UNTRACED = /^(health|metrics|docs)/;
 
@@ -56,7 +52,6 @@ export class RequestWatch {
     });
   }
 
-  /** The delay of a response to the tenant. */
   delayMs(tenant: string, status: number): number {
     return status < 400 ? 0 : this.#throttle.delayMs(tenant, status, this.now());
   }
@@ -94,13 +89,10 @@ function factsOf({ request, route, params }: RequestContext, status: number, ms:
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
 /** Refusals about load, not about the request itself. */
 const REFUSALS: ReadonlySet<number> = new Set([413, 429, 503]);
-
 /** Cached tenants; others count as not recently refused. */
 const TENANTS_MAX = 10_000;
-
 const RATE = { perSecond: LIMITS.refusalsPerSecond, burst: LIMITS.refusalsAtOnce };
 
 /**

@@ -12,10 +12,7 @@ import { Transport } from './transport.js';
 
 /** Closes a connection without complete headers after the same time as uWebSockets.js. */
 const HEADERS_TIMEOUT_MS = 10_000;
-/**
- * Longer than proxies keep idle connections (nginx 60 s), so that a proxy never sends a request into a connection
- * that is being closed.
- */
+/** Longer than proxies (nginx 60 s), so that none sends a request into a closing connection. */
 const KEEP_ALIVE_MS = 75_000;
 const REQUEST_TIME_MAX_MS = 60_000;
 const TIMEOUT_CHECK_MS = 2_000;

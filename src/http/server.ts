@@ -12,7 +12,6 @@ import type { RequestHead } from './request-head.js';
 import { startNodeServer } from './server-node.js';
 import { loadUws, startUwsServer } from './server-uws.js';
 
-/** A request with its complete body. */
 export type HttpRequest = Readonly<
   Pick<
     RequestHead,
@@ -47,22 +46,18 @@ export interface HttpBodyStream {
 
 export type HttpExchange = Pick<Exchange, 'aborted' | 'onAbort' | 'reply' | 'stream'>;
 
-/** Hooks of the response of an exchange. */
 export interface AnswerHooks {
-  /** The delay of a response with this status. */
   delayMs(status: number): number;
   /** Called after the reply, or after the head of a stream, whose body may last for hours. */
   answered(head: Pick<HttpReply, 'status' | 'headers'>): void;
 }
 
-/** The exchange for the handler. */
 export type HandledExchange = HttpExchange &
   Pick<Exchange, 'follow' | 'addHeaders' | 'onEnd' | 'end'>;
 
 /** Called once per request, synchronously with its arrival when it has no body. */
 export type HttpHandler = (request: HttpRequest, exchange: HandledExchange) => void;
 
-/** The part of a pino logger that the transport uses. */
 export interface HttpLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -72,10 +67,7 @@ export interface HttpLog {
 export interface BodyLimits {
   /** For any request; a longer body gets a 413. */
   readonly maxBodyBytes: number;
-  /**
-   * For the route; undefined: `maxBodyBytes`. Called only for bodies beyond `BODY_BYTES_ANYWHERE`, or of unknown
-   * length.
-   */
+  /** Undefined: `maxBodyBytes`. Called only beyond `BODY_BYTES_ANYWHERE`, or for an unknown length. */
   readonly bodyBytesOf?: (method: string, path: string) => number | undefined;
 }
 
@@ -87,16 +79,11 @@ export interface HttpServerOptions extends BodyLimits {
   readonly maxHeaderBytes: number;
   /** Memory of all incomplete bodies; beyond it 503. Default 48 MiB. */
   readonly maxBufferedBytes?: number;
-  /**
-   * The refusal of a body beyond `BODY_BYTES_ANYWHERE` before it arrives, when it cannot be served now. @param bytes
-   * of this body and all incomplete ones
-   */
+  /** Refuses a large body before it arrives. @param bytes of this body and all incomplete ones */
   readonly refuseBody?: (bytes: number) => EngineError | undefined;
   /** Answered beyond the limits of connections and requests, when requested without a body. */
   readonly probePaths?: ReadonlySet<string>;
-  /** Absent: no limit of connections. */
   readonly connections?: Connections;
-  /** Absent: no limit of requests per address. */
   readonly requests?: AddressRequests;
   /** Proxies whose `x-forwarded-for` counts; absent: none. */
   readonly proxies?: TrustedProxies;
@@ -113,7 +100,6 @@ export interface HttpServerOptions extends BodyLimits {
 }
 
 export interface HttpServer {
-  /** The port that is actually bound. */
   readonly port: number;
   /** Accepts no new connections; each further reply closes its connection. Idempotent. */
   stopListening(): void;
@@ -158,7 +144,6 @@ export function startHttpServer(
   return startNodeServer(options, handler);
 }
 
-/** The first line of the loader's message. */
 function reasonOf(cause: unknown): string {
   const text = cause instanceof Error ? cause.message : String(cause);
   return text.split('\n', 1)[0] ?? text;

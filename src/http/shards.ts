@@ -9,7 +9,6 @@ export type ShardReply =
 
 export type OnReply = (reply: ShardReply) => void;
 
-/** A request without its number. */
 export interface ShardRequest<Operation extends string = ShardRouteId> {
   readonly operation: Operation;
   /** '' without a tenant, where the header is optional. */
@@ -29,7 +28,6 @@ export interface ShardRequest<Operation extends string = ShardRouteId> {
 
 export interface ShardSender {
   readonly shards: number;
-  /** The shard that owns the object with this id. */
   shardOf(id: string): number;
   anyShard(): number;
   /** @returns the number for `abort` @throws EngineError 503 when too much is in flight or the shard is restarting */

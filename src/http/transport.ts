@@ -35,10 +35,7 @@ export class Transport {
     this.#deadlines = new BodyDeadlines(options.bodyIdleTimeoutMs);
   }
 
-  /**
-   * Checks a complete head. Returns the reader of the body; undefined when there is nothing to read. @param
-   * isBodyHeldBack the client waits for `100 Continue`
-   */
+  /** Undefined: there is no body to read. @param isBodyHeldBack the client waits for `100 Continue` */
   begin(
     head: RequestHead,
     exchange: Exchange,
@@ -98,7 +95,6 @@ export class Transport {
     return this.options.refuseBody?.(this.#budget.bytes + contentLength);
   }
 
-  /** Answers a preflight, and passes everything else to the handler. */
   dispatch(head: RequestHead, exchange: Exchange): void {
     if (head.isPreflight) {
       exchange.reply({

@@ -19,7 +19,6 @@ const PIECE_BYTES = 32 * 1024;
 const EVENT_STREAM = 'text/event-stream';
 /** The bytes sent in small events before one is padded, to see if the client reads. */
 const UNMEASURED_BYTES_MAX = 64 * 1024;
-/** A comment in an event stream. */
 const EVENT_FILLER = Buffer.from(`:${' '.repeat(CORK_BYTES)}\n`);
 
 export class UwsExchange extends Exchange {
@@ -38,10 +37,7 @@ export class UwsExchange extends Exchange {
     this.#res = res;
   }
 
-  /**
-   * The parser is lenient with chunks, and mistakes trailers for a request: the connection closes after a chunked
-   * body.
-   */
+  /** True after a chunked body: the parser is lenient with chunks, and mistakes trailers for a request. */
   get isLast(): boolean {
     return this.head.contentLength === undefined;
   }
@@ -91,10 +87,7 @@ export class UwsExchange extends Exchange {
     });
   }
 
-  /**
-   * The library cannot close a connection without a length: the header asks the client to, and an idle client is cut
-   * off.
-   */
+  /** The library cannot close a connection without a length; the header asks the client to. */
   #endWithoutLength(): void {
     if (this.mustClose) this.#res.writeHeader('Connection', 'close');
     this.#res.endWithoutBody();

@@ -63,7 +63,6 @@ export const NAMED_COUNTERS = {
 
 export type NamedCounterName = keyof typeof NAMED_COUNTERS;
 
-/** From a pure step to a slow handler. */
 const SECONDS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 ];
@@ -179,10 +178,8 @@ export const ROW_GAUGES = {
 } as const;
 
 export type RowGaugeName = keyof typeof ROW_GAUGES;
-
 /** Bounds the cost of a sample, however many rows there are. */
 export const SAMPLE_ROWS_MAX = 10_000;
-
 /** By position in shared memory; all threads are of the same build. */
 export const COUNTER_NAMES = Object.keys(COUNTERS) as CounterName[];
 

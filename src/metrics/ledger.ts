@@ -16,13 +16,10 @@ import { COUNTER_NAMES } from './catalog.js';
 
 /** The counts of one unit as a flat list: index of a counter, count, … */
 export type UnitCounts = readonly number[];
-
 const PAGE_NUMBERS = COUNTER_NAMES.length;
 const PAGE_BYTES = PAGE_NUMBERS * Float64Array.BYTES_PER_ELEMENT;
 /** One number per lane, padded to align the pages. */
 const HEAD_BYTES = 8;
-
-/** The totals after even and odd flushes. */
 type LanePages = readonly [even: Float64Array, odd: Float64Array];
 
 export class CommitLedger {
@@ -79,7 +76,7 @@ export class CommitLedger {
     return sums;
   }
 
-  /** Reads again if the page was overwritten meanwhile, by the flush after the next one. */
+  /** Reads again if the flush after the next one overwrote the page meanwhile. */
   #totalsOf(lane: number): Float64Array {
     for (;;) {
       const flush = this.#lastOf(lane);

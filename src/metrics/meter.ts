@@ -34,7 +34,6 @@ for (const name of Object.keys(THREAD_GAUGES)) {
 }
 const NUMBERS_BYTES = numbers * Float64Array.BYTES_PER_ELEMENT;
 
-/** Observations by bucket, the last one unbounded, and their sum. */
 export interface Observations {
   readonly buckets: Float64Array;
   readonly sum: number;
@@ -42,13 +41,10 @@ export interface Observations {
 
 /** Names per label and shard with their own series. */
 export const NAMES_MAX = 100;
-
 /** The shared series. A sequence with this name counts here as well. */
 export const OTHER = 'other';
-
 /** The longest name that the API accepts, in UTF-8. */
 const NAME_BYTES = 255 * 4;
-
 export type Label = (typeof NAMED_COUNTERS)[NamedCounterName]['label'];
 
 const LABELS: readonly Label[] = [...new Set(Object.values(NAMED_COUNTERS).map((it) => it.label))];
@@ -57,10 +53,8 @@ const COLUMNS = Object.fromEntries(
   (Object.keys(NAMED_COUNTERS) as NamedCounterName[]).map((name, i) => [name, i]),
 ) as Readonly<Record<NamedCounterName, number>>;
 const WIDTH = Object.keys(COLUMNS).length;
-
 const NAMED_NUMBERS_BYTES = SLOTS * WIDTH * Float64Array.BYTES_PER_ELEMENT;
 const LENGTHS_BYTES = SLOTS * Int32Array.BYTES_PER_ELEMENT;
-
 const NAMED_BYTES = NAMED_NUMBERS_BYTES + LENGTHS_BYTES + SLOTS * NAME_BYTES;
 
 /**
@@ -156,7 +150,6 @@ export class Meter {
     this.#named.add(counter, name, by);
   }
 
-  /** @param times how often the value was observed */
   observe(name: HistogramName, value: number, times = 1): void {
     const { at, bounds } = HISTOGRAM_PLACES[name];
     let bucket = 0;

@@ -16,7 +16,6 @@ import type { Tracer, WorkSpan } from './tracing.js';
 
 const NAME = 'workflow-engine';
 
-/** The tracer of the registered SDK; undefined without one. */
 export function registeredTracer(): Tracer | undefined {
   const provider = trace.getTracerProvider();
   // The API's proxy has no delegate until an SDK has registered.

@@ -1,9 +1,8 @@
-/** Every setting in words, for `--help` and docs/reference/environment.md. */
+/** Describes every setting, for `--help` and docs/reference/environment.md. */
 
 import { fileNameOf, KNOBS } from './config.js';
 import type { Parse } from './config-values.js';
 
-/** The command line in words. */
 export const FLAGS_HELP = `Usage: durable-workflow-engine start [--insecure-auth | --insecure-auth-anywhere] [--unsafe-database] [--migrate-only] [--help] [--version]
 In a checkout: npm start -- [--insecure-auth] …
 
@@ -16,7 +15,7 @@ In a checkout: npm start -- [--insecure-auth] …
   --help              print this help
   --version           print the version`;
 
-/** What each variable means, and its default in words where the value says too little. */
+/** The meaning of each variable, and its default in words where the value is not clear. */
 const MEANINGS: Readonly<Record<keyof typeof KNOBS, string | readonly [string, string]>> = {
   address: 'Where it listens, as host:port.',
   httpBackend: 'uWebSockets.js, node:http, or the first of them that loads.',
@@ -102,10 +101,9 @@ const MEANINGS: Readonly<Record<keyof typeof KNOBS, string | readonly [string, s
   logFormat: 'The format of log lines. auto: text on a terminal, else JSON.',
 };
 
-/** A variable in words. */
 export interface Variable {
   readonly name: string;
-  /** The one that may name a file with its value instead. */
+  /** The variable that may name a file with the value. */
   readonly fileName: string | undefined;
   readonly meaning: string;
   readonly takes: string;
@@ -120,7 +118,6 @@ export const VARIABLES: readonly Variable[] = Object.entries(KNOBS).map(([knob, 
   return { name, fileName, meaning: meaning as string, takes, byDefault: inWords ?? byDefault };
 });
 
-/** What `--help` prints. */
 export const USAGE = [
   FLAGS_HELP,
   'Environment variables:',

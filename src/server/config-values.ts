@@ -1,7 +1,4 @@
-/**
- * Parsers of environment variables. Each describes what it takes, and refuses other texts with a message that names
- * the variable.
- */
+/** Parsers of environment variables. Each rejects invalid values with a message that names the variable. */
 
 import { ConfigError } from '../base/config-error.js';
 import { LIMITS } from '../base/limits.js';
@@ -13,17 +10,16 @@ import type { AddressRange } from '../http/connections.js';
 export const MIB = 1024 * 1024;
 
 export interface Parse<T> {
-  /** @param text without blanks around it; undefined when the variable is not set, or empty */
+  /** @param text trimmed; undefined when the variable is unset or empty */
   (text: string | undefined, name: string): T;
-  /** In words; unless said, a text. */
   readonly takes?: string;
-  /** As it is written; unless said, none. */
+  /** The default value as text. Default: none. */
   readonly byDefault?: string;
-  /** It may also stand in a file, which the variable with `_FILE` behind its name names. */
+  /** The value may also be in a file, named by the variable with the suffix `_FILE`. */
   readonly isSecret?: true;
 }
 
-/** @param byDefault undefined: none, or stated in the row of the knob */
+/** @param byDefault undefined: none, or described in `config-help.ts` */
 function described<T>(
   parse: Parse<T>,
   takes: string,
@@ -33,7 +29,7 @@ function described<T>(
   return Object.assign(parse, words);
 }
 
-/** @param must what it must be, behind the name of the variable */
+/** @param must the requirement, after the name of the variable and "must" */
 function optional(
   isValid: (text: string) => boolean,
   must: (text: string) => string,
@@ -50,19 +46,18 @@ export function text(value: string | undefined): string | undefined {
   return value;
 }
 
-/** A value that should not have to stand in an environment, which other programs and people read. */
+/** Allows the value in a file, since other programs and people can read an environment. */
 export function secret<T>(parse: Parse<T>): Parse<T> {
   const inner: Parse<T> = (value, name) => parse(value, name);
   return Object.assign(inner, parse, { isSecret: true as const });
 }
 
-/** What `pg` would take without a word: another scheme for the right one, any word for a host. */
+/** Checked here because `pg` accepts a wrong scheme, and any word as a host. */
 const DATABASE_URL_EXAMPLE = 'postgresql://user:password@host:5432/database';
-
-/** The values of `target_session_attrs` that mean the primary here. */
+/** The values of `target_session_attrs` that select the primary. */
 const WRITABLE = ['read-write', 'primary'];
 
-/** A URL of Postgres. The messages leave its text out, which may hold a password. */
+/** Validates a URL of Postgres. The messages omit its text, which may contain a password. */
 export function databaseUrl(value: string | undefined, name: string): string | undefined {
   if (value === undefined) return undefined;
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(value)?.[1]?.toLowerCase();
@@ -72,7 +67,7 @@ export function databaseUrl(value: string | undefined, name: string): string | u
       `${name} ${found}, not with postgresql:; write it as ${DATABASE_URL_EXAMPLE}`,
     );
   }
-  // A missing host is that of the machine; `URL` alone does not take it.
+  // A missing host means this machine; `URL` alone rejects it.
   if (!hostUrlsOf(value).every((url) => URL.canParse(url.replace('@/', '@localhost/')))) {
     throw new ConfigError(
       `${name} is no URL: write it as ${DATABASE_URL_EXAMPLE}, with %2F for / and %40 for @ in the password`,
@@ -94,7 +89,7 @@ export const schemaName = optional(
   'a name of a-z, 0-9 and _',
 );
 
-/** It stands in a line of each page. */
+/** The label is part of a line of each page. */
 const LABEL_LENGTH_MAX = 24;
 
 export const label = optional(
@@ -113,14 +108,13 @@ export const color = optional(
 
 const WEB_ADDRESS = 'an address that begins with http:// or https://';
 
-/** The beginning of links. */
 export const webAddress = optional(
   (value) => /^https?:\/\/[^?#\s<>"]+$/i.test(value) && URL.canParse(value),
   () => `be ${WEB_ADDRESS}`,
   WEB_ADDRESS,
 );
 
-/** Of a proxy; its text may have a password in it, and is not shown. */
+/** The message omits the URL, which may contain a password. */
 export const proxyUrl = optional(
   (value) => isWebUrl(value) && new URL(value).pathname === '/' && !new URL(value).search,
   () => 'be a proxy: write http://user:password@host:port',
@@ -148,7 +142,6 @@ export function integer(byDefault: number, min: number, max: number): Parse<numb
   return described(parse, `an integer from ${min} to ${max}`, byDefault);
 }
 
-/** In milliseconds. */
 export function seconds(byDefault: number, min: number, max: number): Parse<number> {
   const parse = integer(byDefault, min, max);
   const inMs: Parse<number> = (value, name) => parse(value, name) * 1_000;
@@ -196,7 +189,7 @@ export function list(value: string | undefined): readonly string[] {
   return items.filter((item) => item !== '');
 }
 
-/** Rules of `src/handlers/outbound-rules.ts`, as they were written. */
+/** The rules of `src/handlers/outbound-rules.ts` in their text form. */
 export const outboundRules = described<readonly string[]>((value, name) => {
   for (const item of list(value)) {
     if (parseOutboundRule(item.toLowerCase()) !== undefined) continue;
@@ -208,7 +201,7 @@ export const outboundRules = described<readonly string[]>((value, name) => {
   return list(value?.toLowerCase());
 }, 'hosts, patterns such as *.example.com and address ranges, separated by commas');
 
-/** Without names, which somebody else could answer for. */
+/** Names are rejected, since someone else could control their resolution. */
 export const addressRanges = described<readonly AddressRange[]>(
   (value, name) =>
     list(value).map((item) => {
@@ -224,7 +217,7 @@ export const addressRanges = described<readonly AddressRange[]>(
   'addresses and address ranges, separated by commas',
 );
 
-/** Absolute http or https addresses, without repetitions. The message keeps what may be secret. */
+/** Absolute http or https addresses, without duplicates. The messages omit them, since they may be secret. */
 export function urls(value: string | undefined, name: string): readonly string[] {
   const distinct = new Set<string>();
   for (const [index, item] of list(value).entries()) {

@@ -1,6 +1,6 @@
 /**
- * Every setting, from flags and the environment. They are checked once at start and frozen; a bad value stops the
- * start with a message that names the variable.
+ * All settings, from flags and the environment, checked once at start and frozen. An invalid value stops the start
+ * with a message that names the variable.
  */
 
 import { readFileSync } from 'node:fs';
@@ -101,19 +101,17 @@ export interface Config extends Omit<Knobs, 'address' | 'allowNoTenantIsolation'
   readonly host: string;
   readonly port: number;
   readonly insecureAuth: boolean;
-  /** Without keys and reachable by others than this machine. */
+  /** Without keys, and reachable from other machines. */
   readonly insecureAuthAnywhere: boolean;
-  /** A database that may lose what it acknowledged, when its machine dies, is accepted. */
+  /** Accept a database that may lose acknowledged commits when its machine crashes. */
   readonly unsafeDatabase: boolean;
-  /** It ends once the tables are up to date, and serves nothing. */
   readonly migrateOnly: boolean;
   readonly allowInternalUrls: boolean;
 }
 
-/** What tells the command line which server to ask (docs/cli.md). */
+/** Variables of the command line client (docs/cli.md). */
 const OF_THE_COMMAND_LINE = ['ENGINE_URL', 'ENGINE_TENANT', 'ENGINE_PROFILE'];
 
-/** Those that begin like ours and mean nothing. */
 export function unknownNames(env: NodeJS.ProcessEnv): string[] {
   const rows: readonly (readonly [string, Parse<unknown>])[] = Object.values(KNOBS);
   const ours = rows.flatMap(([name, { isSecret }]) => (isSecret ? [name, fileNameOf(name)] : name));
@@ -121,17 +119,21 @@ export function unknownNames(env: NodeJS.ProcessEnv): string[] {
   return Object.keys(env).filter((name) => name.startsWith('ENGINE_') && !known.has(name));
 }
 
-/**
- * @param args the command line after the script: `FLAGS` only
- * @throws ConfigError naming the variable or flag that is wrong
- */
+/** @param args command line flags @throws ConfigError naming the invalid variable or flag */
 export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Config {
-  const flags = readFlags(args);
+  const unknown = args.find((arg) => !FLAGS.includes(arg));
+  if (unknown !== undefined) {
+    throw new ConfigError(`unknown flag ${unknown}; --help lists the flags`);
+  }
+  const flags = new Set(args);
   const insecureAuthAnywhere = flags.has('--insecure-auth-anywhere');
   const insecureAuth = insecureAuthAnywhere || flags.has('--insecure-auth');
   const migrateOnly = flags.has('--migrate-only');
   const unsafeDatabase = flags.has('--unsafe-database');
-  const read = readKnobs(env);
+  const values = Object.entries(KNOBS).map(([knob, [name, parse]]) => {
+    return [knob, parse(knobText(env, name, parse), name)];
+  });
+  const read = Object.fromEntries(values) as Knobs;
   const settings = { ...read, insecureAuth, insecureAuthAnywhere, migrateOnly };
   for (const problemIn of PROBLEMS) {
     const problem = problemIn(settings);
@@ -147,16 +149,9 @@ export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Con
   });
 }
 
-function readKnobs(env: NodeJS.ProcessEnv): Knobs {
-  const values = Object.entries(KNOBS).map(([knob, [name, parse]]) => {
-    return [knob, parse(knobText(env, name, parse), name)];
-  });
-  return Object.fromEntries(values) as Knobs;
-}
-
 const GUESSED = ['apiKey', 'encryptionKey', 'oldEncryptionKey', 'webhookSecret'] as const;
 
-/** The settings whose secrets could be guessed, and what is wrong with each. */
+/** The settings with guessable secrets, and the reason. */
 export function weakSettings(
   config: Readonly<Pick<Knobs, (typeof GUESSED)[number]>>,
 ): { readonly setting: string; readonly why: string }[] {
@@ -172,36 +167,31 @@ export function fileNameOf(name: string): string {
   return `${name}_FILE`;
 }
 
-/** What the variable says, or the file that is named in its place. */
+/** The value of the variable, or the content of the file named by its `_FILE` variable. */
 function knobText(
   env: NodeJS.ProcessEnv,
   name: string,
   { isSecret }: Parse<unknown>,
 ): string | undefined {
-  const given = env[name]?.trim() || undefined;
+  const value = env[name]?.trim() || undefined;
   const fileName = fileNameOf(name);
   const file = isSecret ? env[fileName]?.trim() : undefined;
-  if (!file) return given;
-  if (given !== undefined) throw new ConfigError(`${name} and ${fileName} are both set: unset one`);
-  const value = textIn(file, fileName).trim();
-  if (value === '') throw new ConfigError(`${fileName}: the file ${file} is empty`);
-  return value;
-}
-
-function textIn(file: string, fileName: string): string {
+  if (!file) return value;
+  if (value !== undefined) throw new ConfigError(`${name} and ${fileName} are both set: unset one`);
+  let content: string;
   try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new ConfigError(`${fileName}: the file ${file} cannot be read (${code})`, {
-      cause: error,
-    });
+    content = readFileSync(file, 'utf8').trim();
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new ConfigError(`${fileName}: the file ${file} cannot be read (${code})`, { cause });
   }
+  if (content === '') throw new ConfigError(`${fileName}: the file ${file} is empty`);
+  return content;
 }
 
 type Settings = Knobs & Pick<Config, 'insecureAuth' | 'insecureAuthAnywhere' | 'migrateOnly'>;
 
-/** Settings that exclude one another, or would open the server further than was probably meant. */
+/** Settings that exclude one another, or would make the server more accessible than probably intended. */
 const PROBLEMS: readonly ((settings: Settings) => string | false)[] = [
   ({ migrationUrl, databaseUrl }) =>
     migrationUrl !== undefined &&
@@ -241,16 +231,9 @@ const PROBLEMS: readonly ((settings: Settings) => string | false)[] = [
       'address, as in a container published with -p 127.0.0.1:8080:8080',
 ];
 
-const FLAGS: ReadonlySet<string> = new Set([
+const FLAGS = [
   '--insecure-auth',
   '--insecure-auth-anywhere',
   '--unsafe-database',
   '--migrate-only',
-]);
-
-function readFlags(args: readonly string[]): ReadonlySet<string> {
-  const unknown = args.find((arg) => !FLAGS.has(arg));
-  if (unknown !== undefined)
-    throw new ConfigError(`unknown flag ${unknown}; --help lists the flags`);
-  return new Set(args);
-}
+];

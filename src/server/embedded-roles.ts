@@ -1,13 +1,12 @@
 /**
  * The roles of the embedded server, checked at each start, so that the engine is no superuser: one role owns and
- * migrates the tables, another reads and writes their rows (docs/operate/roles.md).
+ * migrates the tables, another reads and writes rows (docs/operate/roles.md).
  */
 
 import { createHmac } from 'node:crypto';
 import { DEFAULT_SCHEMA } from '../db/database-url.js';
 import { READER_ROLE, withClient } from '../db/pool.js';
 
-/** URLs of the same database, as different roles. */
 export interface RoleUrls {
   readonly owner: string;
   readonly engine: string;
@@ -17,9 +16,8 @@ const OWNER = 'engine_owner';
 const ENGINE = 'engine';
 
 /**
- * Creates the roles and the schema, and transfers the tables, which a superuser owned in older versions.
- *
- * @param superuserUrl the passwords of the roles are derived from its password
+ * Creates the roles and the schema, and transfers tables that a superuser owned in older versions. @param
+ * superuserUrl its password derives the passwords of the roles
  */
 export async function ensureRoles(
   superuserUrl: string,

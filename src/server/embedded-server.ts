@@ -1,7 +1,7 @@
 /**
- * One bundled Postgres server on one data folder: made, started, found again, stopped. It runs in a session of its own,
- * so that a terminal's interrupt does not reach it before the engine has drained. It survives its parent, so every
- * start looks for a server that still runs. Only one process at a time may use a folder, which the caller ensures.
+ * Creates, starts, finds and stops one bundled Postgres server on a data folder. It runs in its own session, so that
+ * an interrupt from the terminal does not reach it before the engine has drained. It survives its parent, so every
+ * start looks for a running server. Only one process at a time may use a folder, which the caller ensures.
  */
 
 import { spawn } from 'node:child_process';
@@ -36,17 +36,17 @@ import {
 import { isAlive, processCommand, processFolder } from './process-lock.js';
 
 export interface ServerOptions {
-  /** Exists. Has the database unless its user cannot enter, the password and the log. */
+  /** An existing folder for password, log and database, unless the database's user cannot enter it. */
   readonly dataDir: string;
   readonly major: PostgresMajor;
-  /** Server parameters; a server found running with others is restarted. */
+  /** Server parameters; a running server with different ones is restarted. */
   readonly settings: Readonly<Record<string, string>>;
-  /** False, for tests: nothing is synced, and a crash of the machine may leave a broken database. */
+  /** False, for tests: nothing is synced, and a crash of the machine may corrupt the database. */
   readonly isDurable: boolean;
-  /** The port that must be used. Default: the last one when free, else any. */
+  /** A required port. Default: the last one if free, else any. */
   readonly port?: number;
   readonly log: DbLog;
-  /** Ends the start, which rejects with the signal's reason after what it began is ended and removed. */
+  /** Cancels the start, which cleans up and rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -54,11 +54,9 @@ export interface Server {
   readonly pid: number;
   readonly port: number;
   readonly cluster: string;
-  /** For the database `postgres`, as superuser. */
   readonly connectionString: string;
 }
 
-/** What a start leaves behind for the next one. */
 interface ServerNote {
   readonly pid: number;
   readonly port: number;
@@ -66,27 +64,21 @@ interface ServerNote {
 }
 
 const POLL_MS = 10;
-
-/** Replaying the log after a crash comes before the first connection, and a disk may be slow. */
+/** Crash recovery precedes the first connection, and a disk may be slow. */
 const READY_TIMEOUT_MS = 120_000;
 const CONNECT_TIMEOUT_MS = 5_000;
-
-/** After a fast stop gets no end, an immediate one; after that only a kill is left. */
+/** A fast stop is followed by an immediate one, then by a kill. */
 const STOP_PATIENCE_MS = { fast: 20_000, immediate: 10_000 } as const;
-
-/** A port may be taken meanwhile, or the children of a killed server may still be stopping. */
+/** Retries when the port was taken meanwhile, or children of a killed server are still stopping. */
 const START_ATTEMPTS_MAX = 10;
 const START_RETRY_MS = 300;
-
-/** The server's answer to a password that is not the one it was made with. */
 const WRONG_PASSWORD = '28P01';
-
-/** The server's log is started anew beyond this; the one before it is kept. */
+/** A larger log is rotated; one old log is kept. */
 const LOG_BYTES_MAX = 10 * 1024 * 1024;
 
 /**
- * Returns a server that accepts connections: the one that still runs, else a new one.
- * @throws EmbeddedPostgresError with why the server did not start, or the reason of the signal
+ * Returns a server that accepts connections: the running one, else a new one.
+ * @throws EmbeddedPostgresError when the server does not start; the reason of the signal
  */
 export async function ensureServer(options: ServerOptions): Promise<Server> {
   const { dataDir, settings, log, signal } = options;
@@ -110,7 +102,7 @@ export async function ensureServer(options: ServerOptions): Promise<Server> {
     const isSame = note?.pid === runningPid && note.fingerprint === fingerprint;
     if (isSame && (options.port ?? note.port) === note.port) {
       const server = describe(runningPid, note.port, layout.cluster, password);
-      // It may be replaying its log, but not for ever.
+      // The server may be in crash recovery; the wait is limited.
       if (await answers(server, CONNECT_TIMEOUT_MS, signal)) {
         log.info({ pid: server.pid, port: server.port }, 'found the embedded Postgres running');
         return server;
@@ -126,7 +118,7 @@ export async function ensureServer(options: ServerOptions): Promise<Server> {
 }
 
 /**
- * Waits until the server has stopped. `fast` ends its sessions and writes a checkpoint; `immediate` is a crash from
+ * Waits until the server has stopped. `fast` ends its sessions and writes a checkpoint; `immediate` is a crash, from
  * which the next start recovers. Escalates when the server does not stop.
  */
 export async function stopServer(pid: number, mode: 'fast' | 'immediate' = 'fast'): Promise<void> {
@@ -141,18 +133,18 @@ export function findPostmaster(cluster: string): number | undefined {
   const pid = Number(readFileSync(file, 'utf8').split('\n')[0]);
   if (!isAlive(pid)) return undefined;
   const command = processCommand(pid) ?? '';
-  // A server works in its folder, also when that was renamed since it was started.
+  // The working directory of a server is its folder, even after the folder was renamed.
   if (processFolder(pid) === cluster || command.includes(cluster)) return pid;
-  // The id belongs to a stranger by now. Postgres would take it for a server and refuse to start.
-  // Another server is no clear case, and is left to Postgres to judge.
+  // Another program has the process id, and Postgres would mistake it for a server and refuse to start. The case of
+  // another Postgres is left to Postgres.
   if (!command.includes('postgres')) rmSync(file);
   return undefined;
 }
 
-/** The descriptor by which `initdb` reads the password, whose file it may be unable to walk to. */
+/** The descriptor from which `initdb` reads the password, since its user may be unable to open the file. */
 const PASSWORD_INPUT = 3;
 
-/** A half-made database is never seen under its name, so an interrupted start simply begins anew. */
+/** Initialises under another name and renames at the end, so that an interrupted start can be repeated. */
 async function initialise(
   layout: Layout,
   password: string,
@@ -194,8 +186,8 @@ async function initialise(
 }
 
 /**
- * Runs a program in a process group of its own, which an abort kills: `initdb` alone would leave a Postgres behind
- * that writes into a removed folder. @throws Error with what the program printed
+ * Runs a program in its own process group, which an abort kills: killing only `initdb` would leave a Postgres that
+ * writes into a removed folder. @throws Error with the program's error output
  */
 async function runGroup(
   program: string,
@@ -218,7 +210,7 @@ async function runGroup(
     try {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
     } catch (error) {
-      // It has ended by itself, and only its output is still being read.
+      // The program has ended; only its output is still being read.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
   };
@@ -228,7 +220,7 @@ async function runGroup(
     said += chunk.toString('utf8');
   });
   try {
-    // Not at its exit: as long as one of the group lives, the pipe is open.
+    // `close` instead of `exit`: the pipe is open while any process of the group lives.
     const [code, death] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
     if (code !== 0) throw new Error(said.trim() || `it ended with ${code ?? death}`);
   } finally {
@@ -236,7 +228,7 @@ async function runGroup(
   }
 }
 
-/** Of what Postgres printed, the line that says what is wrong; the log file has the rest. */
+/** The line of Postgres's output with the error; the log file has the rest. */
 function complaintIn(output: string): string {
   const lines = output.split('\n').filter((line) => line.trim() !== '');
   const grave = lines.filter((line) => /\b(?:FATAL|PANIC|error):/.test(line));
@@ -320,7 +312,7 @@ function spawnServer(
         stdio: ['ignore', log, log],
       },
     );
-    // An executable that cannot be run has no process id, which is reported below.
+    // Without a process id the executable cannot be run, which is reported below.
     child.on('error', () => undefined);
     child.unref();
     if (child.pid === undefined) {
@@ -332,7 +324,7 @@ function spawnServer(
   }
 }
 
-/** Nothing of ours: variables such as PGPORT or a locale would change what the server does. */
+/** Excludes variables of this process: PGPORT or a locale would change the server. */
 function environment(): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' };
 }
@@ -353,7 +345,7 @@ async function answers(server: Server, timeoutMs: number, signal?: AbortSignal):
   return false;
 }
 
-/** The process is asked for as well: a port may be served by somebody else's Postgres. */
+/** Compares the process id, too: another Postgres may serve the port. */
 async function askServer(server: Server): Promise<'serving' | 'not yet' | 'stranger'> {
   const client = new pg.Client({
     connectionString: server.connectionString,
@@ -368,8 +360,8 @@ async function askServer(server: Server): Promise<'serving' | 'not yet' | 'stran
     );
     return Number(rows[0]?.pid) === server.pid ? 'serving' : 'stranger';
   } catch (error) {
-    // A wrong password does not become right. Everything else may be a server that is starting,
-    // and the caller watches the process and the time.
+    // A wrong password is permanent. After other errors the server may still be starting; the caller checks the
+    // process and the time.
     return (error as { code?: string }).code === WRONG_PASSWORD ? 'stranger' : 'not yet';
   } finally {
     await client.end().catch(() => undefined);
@@ -399,12 +391,12 @@ function readNote(file: string): ServerNote | undefined {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as ServerNote;
   } catch {
-    // Cut off by a crash: the server is then looked at as if it had been started by somebody else.
+    // Truncated by a crash: the server is treated as an unknown one.
     return undefined;
   }
 }
 
-/** Returns the size of the log, which is where the output of the next start begins. */
+/** @returns the size of the log, where the output of the next start begins */
 function rotate(logFile: string): number {
   if (!existsSync(logFile)) return 0;
   const { size } = statSync(logFile);
@@ -413,7 +405,6 @@ function rotate(logFile: string): number {
   return 0;
 }
 
-/** The preferred port when nobody listens on it, else one that the system picks. */
 async function freePort(preferred: number | undefined): Promise<number> {
   const port = preferred === undefined ? undefined : await tryListen(preferred);
   return port ?? (await tryListen(0)) ?? Promise.reject(new Error('no free port'));

@@ -1,7 +1,7 @@
 /**
  * The bundled Postgres of the default set-up: one engine, one data folder, one server. Refuses a second engine on the
- * folder, restarts a server that died on the same port, and stops it with the engine. When the engine is killed
- * instead, the server goes on and is found by the next one.
+ * folder, restarts a crashed server on the same port, and stops it with the engine. When the engine is killed, the
+ * server continues, and the next engine finds it.
  */
 
 import { mkdirSync } from 'node:fs';
@@ -12,47 +12,45 @@ import { ensureRoles, type RoleUrls } from './embedded-roles.js';
 import { ensureServer, type Server, type ServerOptions, stopServer } from './embedded-server.js';
 import { isAlive, type ProcessLock, tryProcessLock } from './process-lock.js';
 
-/** `dataDir` is made when missing. `major` is 18 and `isDurable` true unless they are set. */
+/** `dataDir` is created when missing. Defaults: `major` 18, `isDurable` true. */
 export interface EmbeddedOptions
   extends Pick<ServerOptions, 'dataDir' | 'log' | 'signal'>,
     Partial<Pick<ServerOptions, 'major' | 'isDurable'>> {
-  /** Where the tables of the engine lie; default public. */
   readonly schema?: string;
 }
 
 export interface EmbeddedPostgres {
-  /** As superuser, for the database `postgres`; stays valid when the server is brought back. */
+  /** For the database `postgres`, as superuser; stays valid when the server is restarted. */
   readonly connectionString: string;
-  /** As the roles with no more rights than they need; they stay valid, too. */
+  /** URLs of roles with minimal rights; they stay valid, too. */
   readonly roles: RoleUrls;
   readonly location: string;
   readonly port: number;
-  /** Ends the server with a checkpoint and gives the data folder up. May be called again. */
+  /** Stops the server with a checkpoint and releases the data folder. Idempotent. */
   stop(): Promise<void>;
 }
 
 const WATCH_MS = 500;
 
-/** A commit waits for no disk. */
 const UNSAFE_SETTINGS: Readonly<Record<string, string>> = {
   fsync: 'off',
   synchronous_commit: 'off',
   full_page_writes: 'off',
 };
 
-/** Small, durable, without surprises: a newcomer's laptop is where it runs. */
+/** Small and durable, for a laptop. */
 const SETTINGS: Readonly<Record<string, string>> = {
   fsync: 'on',
   synchronous_commit: 'on',
   full_page_writes: 'on',
   shared_buffers: '128MB',
-  // Making a segment takes tens of milliseconds, recycling none. The upper bound suits small disks.
+  // Creating a segment takes tens of milliseconds, recycling none. The upper limit suits small disks.
   min_wal_size: '256MB',
   max_wal_size: '512MB',
   wal_compression: 'on',
-  // Lanes, reads, lease and some sessions of the curious. Fewer make take-overs fail.
+  // Lanes, reads, lease and some manual sessions. A lower limit makes take-overs fail.
   max_connections: '60',
-  // Our statements are short: compiling them, or spreading them over processes, costs more.
+  // Statements are short: compiling or parallelising them costs more.
   jit: 'off',
   max_parallel_workers_per_gather: '0',
   random_page_cost: '1.1',
@@ -64,9 +62,9 @@ const SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Starts the embedded Postgres on a data folder, or takes over the one that a killed engine left.
- * The first start makes the database, which takes a second or two.
- * @throws EmbeddedPostgresError when another engine has the folder, or Postgres cannot run.
+ * Starts the embedded Postgres on a data folder, or takes over the server of a killed engine. The first start creates
+ * the database, which takes a second or two.
+ * @throws EmbeddedPostgresError when another engine uses the folder, or Postgres cannot run
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const { log, major = 18, isDurable = true, schema = DEFAULT_SCHEMA, signal } = options;

@@ -1,6 +1,6 @@
 /**
- * Starts the parts of the engine, database, HTTP, ownership, threads, and stops them in the opposite order. It listens
- * before it owns the database, so that a standby can be probed.
+ * Starts the parts of the engine, and stops them in reverse order. HTTP is served before the engine owns the
+ * database, so that a standby can be probed.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -25,7 +25,7 @@ import { expectFreePort } from '../http/free-port.js';
 import type { HttpServer } from '../http/server.js';
 import { findTracer } from '../metrics/tracing.js';
 import type { Config } from './config.js';
-import { checkDatabase, findDatabase, openReadPool, own, wallTenants } from './database.js';
+import { checkDatabase, findDatabase, isolateTenants, openReadPool, own } from './database.js';
 import { expectBundledPostgres } from './embedded-files.js';
 import type { RoleUrls } from './embedded-roles.js';
 import { Front, type FrontOptions } from './front.js';
@@ -52,7 +52,7 @@ export async function startEngine(options: EngineOptions): Promise<number> {
   const engine = new Engine(options);
   const starting = engine.start();
   try {
-    // A standby starts for as long as the owner lives, so a signal must be able to end the start.
+    // The start of a standby lasts as long as the owner lives, so a signal must be able to end it.
     return await Promise.race([engine.stopped, starting.then(() => engine.stopped)]);
   } finally {
     await engine.stop(starting);
@@ -77,7 +77,7 @@ class Engine {
   readonly #client: ShardClient;
   readonly stopped: Promise<number>;
   #end: (code: number) => void = () => undefined;
-  /** The time of the database, once that is owned. */
+  /** Follows the clock of the database once it is owned. */
   readonly #clock = new EngineClock();
   #server: HttpServer | undefined;
   #front: Front | undefined;
@@ -105,7 +105,7 @@ class Engine {
     });
   }
 
-  /** Nothing is begun once the engine is to stop, so that `stop` finds all that there is. */
+  /** Starts nothing more once the engine is to stop, so that `stop` finds all parts. */
   async start(): Promise<void> {
     const { config, log, version } = this.#options;
     const startup = this.#startup;
@@ -134,10 +134,8 @@ class Engine {
       return this.#end(0);
     }
     await this.#serve({ ...facts, urls, pool, front, lease });
-    this.#tellReady(lease.epoch, port, key, folder);
+    this.#reportReady(lease.epoch, port, key, folder);
   }
-
-  // ---------------------------------------------------------------- starting
 
   #launchThreads({ engine }: RoleUrls, continuityKeys: ContinuityKeys): Supervisor {
     const { config, log, owner, gate } = this.#startup;
@@ -160,7 +158,6 @@ class Engine {
     return supervisor;
   }
 
-  /** It listens before it owns the database. */
   async #openFront({ reads, apiKey, keyring, supervisor, placement }: FrontFacts) {
     const { config, log, schema, gate, parts } = this.#startup;
     const { offload, metrics } = supervisor;
@@ -210,7 +207,7 @@ class Engine {
     }));
   }
 
-  /** Engine time goes with the clock of the database from now on, on every thread. */
+  /** From then on engine time follows the clock of the database, on every thread. */
   #follow(lease: Lease, supervisor: Supervisor): void {
     this.#clock.setOffset(lease.clockOffsetMs);
     lease.onClock((offsetMs) => {
@@ -226,7 +223,7 @@ class Engine {
     const { runMigrations } = config;
     const schemaUrl = runMigrations ? urls.owner : urls.engine;
     await startup.unlessStopped(prepareSchema(schemaUrl, runMigrations));
-    await startup.unlessStopped(wallTenants(startup, urls, reads));
+    await startup.unlessStopped(isolateTenants(startup, urls, reads));
     gate.sealingKey = await startup.unlessStopped(reportSealingKey(urls.engine, keyring, log));
   }
 
@@ -244,7 +241,7 @@ class Engine {
       wake: () => front.wake(),
     };
     await startup.unlessStopped(placement.begin(epoch, moving));
-    // Afterwards: until then a move may raise the mark.
+    // After `begin`, because a move may raise the mark until then.
     front.watermark.raise(await startup.unlessStopped(readChangeMark(urls.engine)));
     await startup.unlessStopped(supervisor.start({ epoch, lanes, clockOffsetMs }));
     await startup.unlessStopped(front.prepare());
@@ -255,19 +252,17 @@ class Engine {
     startup.gate.set('serving');
   }
 
-  #tellReady(epoch: number, port: number, key: GeneratedKey | undefined, folder?: string): void {
+  #reportReady(epoch: number, port: number, key: GeneratedKey | undefined, folder?: string): void {
     const { config, onReady } = this.#options;
     const { host, shards, insecureAuth, isUiServed } = config;
     const url = urlOf(host, port);
     const keyFile = key?.file;
-    // A quiet log names the file of a generated key, too.
+    // The file of a generated key is logged whatever the level.
     const log =
       keyFile === undefined ? this.#options.log : this.#options.log.child({}, { level: 'info' });
     log.info({ epoch, shards, url, docs: `${url}/swagger-ui`, keyFile }, 'ready');
     onReady({ url, database: folder, keyFile, insecureAuth, hasDashboard: isUiServed });
   }
-
-  // ---------------------------------------------------------------- while it runs
 
   #onDatabase(trouble: DatabaseTrouble | undefined): void {
     const { gate, log } = this.#startup;
@@ -285,19 +280,14 @@ class Engine {
     this.#client.stall(isAway ? undefined : stallOf(trouble));
   }
 
-  /** What can no longer commit must not look alive: the process ends, its successor serves. */
+  /** An engine that can no longer commit must not look alive: the process exits, and its successor serves. */
   #lost(reason: string): void {
     this.#options.log.fatal({ reason }, 'this engine cannot go on');
     this.#startup.gate.set('stopping');
     this.#end(1);
   }
 
-  // ---------------------------------------------------------------- stopping
-
-  /**
-   * Streams end, and accepted requests are answered as far as time allows. Idempotent.
-   * @param starting the start, whose parts are known once it has settled
-   */
+  /** Answers accepted requests as far as time allows. Idempotent. @param starting settles before parts stop */
   async stop(starting: Promise<void>): Promise<void> {
     const { log, gate, parts } = this.#startup;
     const deadline = realClock.monotonic() + LIMITS.shutdownMs;
@@ -311,7 +301,7 @@ class Engine {
     this.#server?.stopListening();
     gate.set('stopping');
     await within(deadline, this.#drain(deadline));
-    // The threads first: until they have stopped, what they decided is still being committed.
+    // The threads first: until they have stopped, their changes are still being committed.
     const supervisor = this.#supervisor;
     const threads = { name: 'threads', stop: async () => supervisor?.stop() };
     await stopParts([threads, ...parts.splice(0).reverse()], deadline, log);

@@ -1,7 +1,4 @@
-/**
- * The rooms of the front thread: the one list of what it has for each feature. What a room needs of others is in its
- * line. Everything else goes through the list: routes, gauges, start and stop.
- */
+/** The list of the rooms (modules) of the front thread, with the dependencies of each. */
 
 import { openActivityFront } from '../../actors/activity/front/operations.js';
 import { openBulkFront } from '../../actors/bulk/front/room.js';

@@ -1,6 +1,6 @@
 /**
- * The front thread: its rooms, and the router over their routes. A start, a stop, or the arrival of a tenant reaches
- * the rooms in the order of their list.
+ * The front thread: its rooms, and the router over their routes. Events such as start, stop, or the arrival of a
+ * tenant are passed to the rooms in the order of their list.
  */
 
 import { instanceTenant } from '../../actors/instance/front/instance-reads.js';
@@ -38,7 +38,7 @@ import type { PlacementRoom } from './placement.js';
 
 export interface FrontOptions {
   readonly config: Config;
-  /** The root key; undefined: every caller counts as root. */
+  /** The root key; undefined: every caller is root. */
   readonly apiKey: string | undefined;
   readonly version: string;
   readonly schema: string;
@@ -60,7 +60,7 @@ export interface FrontOptions {
 
 export class Front {
   readonly handler: HttpHandler;
-  /** How far readers of the change feed may read. */
+  /** The position up to which the change feed may be read. */
   readonly watermark: ReturnType<typeof openFrontRooms>['watermark'];
   readonly #rooms: readonly FrontRoom[];
 
@@ -88,7 +88,6 @@ export class Front {
     });
   }
 
-  /** Rejects when the rows cannot be read. */
   async prepare(): Promise<void> {
     for (const room of this.#rooms) await room.prepare?.();
   }

@@ -1,6 +1,6 @@
 /**
- * The state of the engine, and the refusals that follow from it. Requests wait a while for an engine that is starting.
- * A process that was paused for longer than its lease may have been replaced: it answers nothing from its memory
+ * The state of the engine, and the refusals that follow from it. Requests wait briefly for an engine that is
+ * starting. A process that was paused for longer than its lease may have been replaced: it serves nothing from memory
  * before it has renewed the lease.
  */
 
@@ -21,11 +21,11 @@ export class Gate implements StateGate {
   #state: EngineState = 'starting';
   #waiting = new Set<() => void>();
   #trouble: DatabaseTrouble | undefined;
-  /** A thread is being replaced: the others serve, and the engine is not ready. */
+  /** False while a thread is being replaced: the others serve, but the engine is not ready. */
   isComplete = true;
-  /** Whether the secrets in the database can be opened, once it is owned. */
+  /** Whether the secrets in the database can be decrypted, once it is owned. */
   sealingKey: SealingKeyState = 'unknown';
-  /** Of the lease, once it is held. */
+  /** The times of the lease, once it is held. */
   times: LeaseTimes = {
     confirmedAt: Number.POSITIVE_INFINITY,
     trustedUntil: Number.POSITIVE_INFINITY,
@@ -40,16 +40,15 @@ export class Gate implements StateGate {
     return isPaused && this.#state !== 'stopping' ? 'paused' : this.#state;
   }
 
-  /** Why the database cannot be used; undefined when that is not the reason. */
+  /** Why the database cannot be used; undefined when it can. */
   get trouble(): DatabaseTrouble | undefined {
     if (this.#state === 'standby') return STANDBY;
     return this.state === 'serving' && !this.isDatabaseUp ? SILENT : this.#trouble;
   }
 
-  /** @param trouble of the database, if that is the reason */
   set(state: EngineState, trouble?: DatabaseTrouble): void {
     this.#trouble = trouble;
-    // Stopping is final: a late answer of a thread changes nothing.
+    // Stopping is final: later reports of threads change nothing.
     if (this.#state === 'stopping' || this.#state === state) return;
     this.#state = state;
     if (state === 'starting') return;
@@ -58,13 +57,12 @@ export class Gate implements StateGate {
     for (const wake of waiting) wake();
   }
 
-  /** The database is owned and has answered lately. */
+  /** Whether the database is owned and has answered recently. */
   get isDatabaseUp(): boolean {
     const silentMs = this.#clock.monotonic() - this.times.confirmedAt;
     return this.state === 'serving' && silentMs <= LIMITS.databaseSilenceMs;
   }
 
-  /** Why the engine is not ready; undefined when it is. */
   unreadiness(): EngineError | undefined {
     const refusal = this.refusal();
     if (refusal !== undefined) return refusal;

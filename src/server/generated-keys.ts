@@ -1,7 +1,4 @@
-/**
- * Keys that the embedded set-up generates on its first start, so that a newcomer has a protected server
- * (docs/decisions/0020-start-and-command-line.md).
- */
+/** Generates keys at the first embedded start (docs/decisions/0020-start-and-command-line.md). */
 
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -14,11 +11,11 @@ export interface GeneratedKey {
   readonly file: string;
 }
 
-/** Only with the embedded database; undefined when a root key is set, or none is checked. */
+/** Undefined without the embedded database, with a configured root key, and with `--insecure-auth`. */
 export function generatedRootKey(config: Config): GeneratedKey | undefined {
   const { databaseUrl, insecureAuth, apiKey, dataDir } = config;
   if (databaseUrl !== undefined || insecureAuth || apiKey !== undefined) return undefined;
-  // The form of the secrets that are minted for tenants.
+  // The form of the secrets of tenants' keys.
   return keyIn(dataDir, 'root-key', () => `sk_${randomBytes(32).toString('hex')}`);
 }
 
@@ -35,7 +32,7 @@ export function continuityKeysOf(config: Config): ContinuityKeys {
   };
 }
 
-/** Reads the file, or makes it readable for its owner only. @throws Error of the file system */
+/** Reads the file, or creates it, readable for its owner only. @throws Error of the file system */
 function keyIn(dataDir: string, name: string, make: () => string): GeneratedKey {
   const file = path.join(dataDir, name);
   mkdirSync(dataDir, { recursive: true });
@@ -47,7 +44,7 @@ function keyIn(dataDir: string, name: string, make: () => string): GeneratedKey 
   try {
     return { value: readFileSync(file, 'utf8').trim(), file };
   } catch (error) {
-    // A folder in its place is told without its name.
+    // The error for a folder in its place does not contain the path.
     throw Object.assign(error as NodeJS.ErrnoException, { path: file });
   }
 }

@@ -1,4 +1,4 @@
-/** Where clients reach the engine: the HTTP server, and how many connections and requests it takes. */
+/** The HTTP server of the engine, and its limits of connections and requests. */
 
 import type { ShardClient } from '../../actors/shard/client.js';
 import { PATH_RULES } from '../../schema/route-match.js';

@@ -1,13 +1,12 @@
 /**
- * Whether this Node can run the program. Plain JavaScript without imports, because it must load on any
- * Node, before packages are installed and before a module that needs a newer one is looked at.
+ * Checks the version of Node. Plain JavaScript without imports, because it must load on any Node, before packages are
+ * installed and before modules that need a newer one.
  */
 
-/** As `engines` in package.json. */
+/** Matches `engines` in package.json. */
 const MAJOR_MIN = 20;
 const MINOR_MIN = 11;
 
-/** Ends the process with one line when its Node is too old. */
 export function requireNode() {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   if (major > MAJOR_MIN || (major === MAJOR_MIN && minor >= MINOR_MIN)) return;

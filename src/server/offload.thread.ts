@@ -1,4 +1,4 @@
-/** The entry of the threads for heavy work, a Piscina task for each job. */
+/** The entry of the threads for heavy work: one Piscina task per job. */
 
 import { getPriority, setPriority } from 'node:os';
 import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads';
@@ -8,12 +8,12 @@ import { RELEASE_JOBS } from '../../actors/release/jobs.js';
 import type { Job, JobAnswer, JobBegun, JobCall } from '../base/offload.js';
 import { JUDGE_BODY } from '../http/body-jobs.js';
 
-/** Where cores are scarce the turns of the others come first, and a job still gets a quarter of a core. */
+/** With few cores the shards have priority, and a job still gets a quarter of a core. */
 const NICENESS = 5;
-// Linux has a priority for each thread; elsewhere it is that of the process.
+// Linux has a priority per thread; elsewhere it would be that of the process.
 if (process.platform === 'linux') setPriority(Math.min(19, getPriority() + NICENESS));
 
-/** Every job; each loads its room when it is called. */
+/** Every job loads its room when it is called. */
 const JOBS: ReadonlyMap<string, Job<never, unknown>> = new Map(
   [JUDGE_BODY, COUNT_BLOCKS, ...CONTINUITY_JOBS, ...RELEASE_JOBS].map((job) => [job.name, job]),
 );

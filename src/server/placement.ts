@@ -1,5 +1,5 @@
 /**
- * Which tenants this engine serves: all of them or, in a cluster, those that the room of cells admits. That room is
+ * Which tenants this engine serves: all of them or, in a cluster, those that `src/cluster` admits. That module is
  * loaded with ENGINE_CLUSTER_URL, and when rows of an earlier cluster show tenants that were being moved.
  */
 
@@ -23,7 +23,7 @@ export interface PlacementRoom {
   readonly placement: Placement | undefined;
   /** Its routes and gauges. */
   readonly front: ReturnType<typeof openCells>;
-  /** Called once the database answers, also in a standby. @throws ConfigError that says what to do */
+  /** Called once the database answers, also in a standby. @throws ConfigError with a remedy */
   join(signal: AbortSignal, address: string, writer: () => WriterReading): Promise<void>;
   /** Called by the owner before its shards load anything: suspends the tenants that are being moved. */
   begin(epoch: number, parts: MovingParts): Promise<void>;
@@ -88,13 +88,9 @@ class AllTenants implements PlacementRoom {
   }
 }
 
-// ---------------------------------------------------------------- routes and gauges
-
 const ORDER = 'moves.id';
 
-/**
- * The cells of the cluster and the moves between them. @param lists undefined without a cluster: both lists are empty
- */
+/** Routes and gauges of cells and moves. @param lists undefined without a cluster: both lists are empty */
 function openCells(
   own: string,
   lists: ClusterRoom['lists'] | undefined,

@@ -1,8 +1,7 @@
 /**
- * Lock files that name the process holding them, and the facts about processes that they rest on.
- * A process id alone is reused, in containers at once, so a holder is its id and its start time.
- * The lock of a process that died is taken over; that of a live one never. Plain JavaScript, because
- * installation and build hold such a lock, too, before anything is compiled.
+ * Lock files that name the process holding them, and facts about processes. Process ids are reused, in containers at
+ * once, so a holder is identified by its id and start time. The lock of a dead process is taken over, that of a live
+ * one never. Plain JavaScript, because installation and build use such a lock before anything is compiled.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -18,9 +17,8 @@ import { linkSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync
  * @typedef {{ release(): void }} ProcessLock
  */
 
-/** How many stale files may be met in a row before something is wrong with the folder. */
+/** More stale files in a row mean that something is wrong with the folder. */
 const ATTEMPTS_MAX = 5;
-
 let lockCount = 0;
 
 /**
@@ -44,7 +42,7 @@ export function tryProcessLock(file) {
 }
 
 /**
- * True while the process of that id is the one that the identity was taken from.
+ * True while this very process runs.
  * @param {ProcessIdentity} identity
  */
 export function isSameProcess({ pid, start }) {
@@ -52,7 +50,7 @@ export function isSameProcess({ pid, start }) {
 }
 
 /**
- * True while the process exists; a zombie does not.
+ * False also for a zombie.
  * @param {number} pid
  */
 export function isAlive(pid) {
@@ -70,7 +68,7 @@ export function processCommand(pid) {
 }
 
 /**
- * The working folder of a process; undefined when it is gone or the system does not tell.
+ * The working folder of a process; undefined when it ended or the system does not report it.
  * @param {number} pid
  * @returns {string | undefined}
  */
@@ -78,13 +76,13 @@ export function processFolder(pid) {
   try {
     return readlinkSync(`/proc/${pid}/cwd`);
   } catch {
-    // No such process, no right to know, or no /proc: all the same to the caller.
+    // No such process, no permission, or no /proc.
     return undefined;
   }
 }
 
 /**
- * When a process started, or undefined when it is gone or only waits to be reaped.
+ * The start time of a process; undefined when it ended or is a zombie.
  * @param {number} pid
  * @returns {string | undefined}
  */
@@ -92,15 +90,15 @@ export function processStart(pid) {
   if (process.platform !== 'linux') return ps(pid, 'lstart=');
   const stat = readText(`/proc/${pid}/stat`);
   if (stat === undefined) return undefined;
-  // The command name may hold spaces and ends at the last parenthesis: state is field 3, the start
-  // in ticks since boot is field 22. The boot id makes it unique over restarts of the machine.
+  // The command name may contain spaces and ends at the last parenthesis: state is field 3, the start in ticks since
+  // boot is field 22. The boot id makes it unique across restarts of the machine.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
   return `${fields[19]}@${readText('/proc/sys/kernel/random/boot_id')?.trim() ?? ''}`;
 }
 
 /**
- * A file that is linked into place appears with its content: no lock is ever seen half written.
+ * A linked file appears with its content: no lock is ever seen half written.
  * @param {string} file
  * @param {string} text
  */
@@ -120,8 +118,8 @@ function linkNew(file, text) {
 }
 
 /**
- * 1. The file is moved aside, which only one process can do.
- * 2. If it is not what was judged, a quicker process had already taken over: its lock is put back.
+ * Moves the file aside, which only one process can do. If it is not the judged one, another process has taken over,
+ * and its lock is put back.
  * @param {string} file
  * @param {string} judged
  */
@@ -154,7 +152,7 @@ function parseIdentity(text) {
     const { pid, start } = JSON.parse(text);
     return typeof pid === 'number' && typeof start === 'string' ? { pid, start } : undefined;
   } catch {
-    // Not written by us, or damaged: nobody is named, so nobody holds it.
+    // Foreign or damaged: nobody holds the lock.
     return undefined;
   }
 }
@@ -167,7 +165,7 @@ function readText(file) {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    // ESRCH is what /proc answers for a process that ends while it is read.
+    // /proc returns ESRCH for a process that ends during the read.
     if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ESRCH') return undefined;
     throw error;
   }
@@ -182,7 +180,7 @@ function ps(pid, column) {
   try {
     return execFileSync('ps', ['-o', column, '-p', String(pid)], { encoding: 'utf8' }).trim();
   } catch {
-    // The exit code of ps says that there is no such process.
+    // The exit code of `ps` means that there is no such process.
     return undefined;
   }
 }

@@ -1,7 +1,4 @@
-/**
- * The server as a program: flags and environment, start, wait for a signal, stop; and what the operator reads when the
- * start fails.
- */
+/** The server as a program: flags, environment, start, signals, stop, and the messages of a failed start. */
 
 import pg from 'pg';
 import { ConfigError } from '../base/config-error.js';
@@ -18,17 +15,14 @@ import { startEngine } from './engine.js';
 import { keepsMemberNames } from './parser-defect.js';
 import type { ReadyFacts } from './startup.js';
 
-/** What is different where the server is a part of something else. */
+/** Options for a server that is part of another program. */
 export interface ServerOptions {
   readonly env?: NodeJS.ProcessEnv;
-  /** Called once it serves, in place of the startup banner. */
+  /** Called once the server is ready, instead of printing the startup banner. */
   readonly onReady?: (facts: ReadyFacts) => void;
 }
 
-/**
- * Runs the server until it is stopped, and ends the process.
- * @param args its flags
- */
+/** Runs the server until it is stopped, and ends the process. @param args flags */
 export async function runServer(
   args: readonly string[],
   options: ServerOptions = {},
@@ -58,7 +52,7 @@ async function run(
     }
     const stopped = new AbortController();
     const onSignal = () => stopped.abort();
-    // A signal that is repeated must not cut the stop short.
+    // Handled again, so that a repeated signal does not cut the stop short.
     process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
     process.exitCode = await startEngine({
       config,
@@ -77,11 +71,11 @@ async function run(
     process.stderr.write(`${refusal.trim().replace(/\s*\n\s*/g, '; ')}\n`);
     process.exitCode = 1;
   }
-  // Threads and sockets are closed by now; what a library left open must not hold the process.
+  // Threads and sockets are closed by now; handles left by libraries must not keep the process alive.
   process.exit();
 }
 
-/** What a newcomer at a terminal needs. Each line begins with what it is about; those that are copied stand alone. */
+/** Each line begins with its subject; lines to copy stand alone. */
 function startupBanner(facts: ReadyFacts, paint: Palette): string {
   const { url, database, keyFile, insecureAuth, hasDashboard } = facts;
   const key = keyFile === undefined ? '' : `-H "x-api-key: $(cat '${keyFile}')" \\\n    `;
@@ -101,11 +95,9 @@ function startupBanner(facts: ReadyFacts, paint: Palette): string {
 
 const NAME_WIDTH = 11;
 
-// ---------------------------------------------------------------- refusals
-
-/** What stops the start and can be mended by the operator; undefined: a defect, shown with its stack. */
+/** The message of a failure that the operator can fix; undefined: a defect, shown with its stack. */
 function startRefusal(error: unknown, config: Config | undefined): string | undefined {
-  // A migration names itself; a right that is missing is mended in the same way wherever it is missed.
+  // The same message as for missing rights elsewhere, instead of naming the migration.
   if (error instanceof SchemaError && isMissingRight(error.cause)) {
     return databaseRefusal(config?.databaseUrl ?? '', error.cause).message;
   }
@@ -124,9 +116,8 @@ const MENDABLE = [ConfigError, SchemaError, EmbeddedPostgresError];
 const isMissingRight = (cause: unknown): cause is pg.DatabaseError =>
   cause instanceof pg.DatabaseError && cause.code === '42501';
 
-/** While the schema is brought up to date; before that the database is waited for. */
+/** During the migration; before that the engine waits for the database. */
 const CONNECTION_LOST = /^(?:ECONN[A-Z]+|EPIPE|ETIMEDOUT|EHOSTUNREACH)$/;
-
 const NO_RIGHT = 'this user may not write there';
 const IN_THE_WAY = 'a file is in the way of a folder, or a folder in the way of a file';
 

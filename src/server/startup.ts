@@ -1,7 +1,4 @@
-/**
- * What every step of a start shares: settings and log, the state of the engine, what was started so far, and the
- * signal that gives up the rest; and the stop of what was started.
- */
+/** The shared state of a start: settings, log, engine state, started parts and stop signal. */
 
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '../base/log.js';
@@ -22,7 +19,7 @@ export class Startup {
   /** Names this process in the lease and in its sessions, so that a take-over can end them. */
   readonly owner = `engine-${randomUUID().slice(0, 13)}`;
   readonly schema: string;
-  /** What was started, in order; stopped in the opposite one. */
+  /** The started parts, in order; stopped in reverse. */
   readonly parts: Part[] = [];
   readonly #stopping = new AbortController();
 
@@ -32,7 +29,7 @@ export class Startup {
     this.schema = config.dbSchema ?? DEFAULT_SCHEMA;
   }
 
-  /** Aborted when the engine is to stop: what is still under way of the start is given up. */
+  /** Aborted when the engine is to stop: cancels the rest of the start. */
   get signal(): AbortSignal {
     return this.#stopping.signal;
   }
@@ -41,7 +38,7 @@ export class Startup {
     this.#stopping.abort();
   }
 
-  /** The work, until the engine is to stop: then it is given up, and nobody waits for its end. */
+  /** Waits for the work, or rejects when the engine is to stop. */
   async unlessStopped<T>(work: Promise<T>): Promise<T> {
     const { signal } = this.#stopping;
     let give: () => void = () => undefined;
@@ -59,28 +56,28 @@ export class Startup {
   }
 }
 
-/** What the log says of an engine that is ready, and where a newcomer goes from there. */
+/** Facts about a ready engine, for the log and the startup banner. */
 export interface ReadyFacts {
-  /** Of the server, without a path. */
+  /** The address of the server, without a path. */
   readonly url: string;
   /** The folder of the embedded database; undefined with DATABASE_URL. */
   readonly database: string | undefined;
-  /** Where the root key lies, when it was generated. */
+  /** The file of a generated root key. */
   readonly keyFile: string | undefined;
   readonly insecureAuth: boolean;
   readonly hasDashboard: boolean;
 }
 
-/** The address to open: a server that listens everywhere is found here. */
+/** The address to open; for a server that listens on all addresses the loopback one. */
 export function urlOf(host: string, port: number): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }
 
-/** Every part may take this much longer than the shutdown as a whole, so that none hangs it. */
+/** Extra time of every part beyond the deadline, so that none blocks the shutdown. */
 const STOP_GRACE_MS = 400;
 
-/** One after the other. @param deadline on the monotonic clock */
+/** Stops the parts one after the other. @param deadline on the monotonic clock */
 export async function stopParts(
   parts: readonly Part[],
   deadline: number,

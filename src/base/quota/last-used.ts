@@ -2,22 +2,13 @@
 
 import { LRUCache } from 'lru-cache';
 
-/**
- * Limited by size: with its `max` option the library would allocate the whole capacity at once, for each cache of
- * each thread.
- */
+/** With its `max` option the library would allocate the whole capacity at once, for each cache and thread. */
 export function lastUsed<Key extends string, Value extends {}>(max: number): LRUCache<Key, Value> {
   return new LRUCache<Key, Value>({ maxSize: max, sizeCalculation: () => 1 });
 }
 
-interface Entries<Key, Value> {
-  get(key: Key): Value | undefined;
-  set(key: Key, value: Value | undefined): unknown;
-}
-
-/** Returns the cached value, or creates it. */
 export function valueFor<Key, Value extends {}>(
-  entries: Entries<Key, Value>,
+  entries: { get(key: Key): Value | undefined; set(key: Key, value: Value | undefined): unknown },
   key: Key,
   make: () => Value,
 ): Value {

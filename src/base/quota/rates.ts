@@ -1,7 +1,4 @@
-/**
- * Token buckets, which fill steadily up to a burst, and limits per second. Pure: time is an argument, in
- * milliseconds.
- */
+/** Token buckets and limits per second. Pure: time is an argument, in milliseconds. */
 
 export interface BucketRate {
   readonly perSecond: number;
@@ -21,7 +18,6 @@ export class TokenBucket {
     this.#at = now;
   }
 
-  /** Milliseconds until the cost can be taken. */
   waitMs(cost: number, now: number): number {
     const { perSecond, burst } = this.rate;
     const gained = ((now - this.#at) * perSecond) / 1_000;

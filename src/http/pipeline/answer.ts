@@ -65,9 +65,7 @@ function bodyOf(request: HttpRequest, { body, isForm }: Route): string {
   return JSON.stringify(Object.fromEntries(new URLSearchParams(text)));
 }
 
-/**
- * The shard receives the body as text. @throws EngineError 503 when too much is in flight or the shard is restarting
- */
+/** Sends the body as text. @throws EngineError 503 when too much is in flight or the shard is restarting */
 function askShard(context: MatchedContext, deps: RouterDeps): Outcome | Promise<Outcome> {
   const { client, gate, validators } = deps;
   const { request, exchange, route } = context;

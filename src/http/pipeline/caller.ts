@@ -25,7 +25,6 @@ export function cell(context: MatchedContext, deps: RouterDeps): Outcome | Promi
   return 'continue';
 }
 
-/** Whether the key is known in this cell and allows the named tenant. */
 function isKnown({ request, route }: MatchedContext, { authorise }: RouterDeps): boolean {
   try {
     authorise(request, route);
@@ -78,10 +77,7 @@ export function placement(context: MatchedContext, deps: RouterDeps): Outcome | 
   return after(named instanceof Promise ? named.then(admitAll) : admitAll(named));
 }
 
-/**
- * Takes the cost of the request from the budget of its tenant. @throws EngineError 429; the promise rejects with 429
- * or 409
- */
+/** Charges the cost to the tenant. @throws EngineError 429; the promise rejects with 429 or 409 */
 export function admission(context: MatchedContext, deps: RouterDeps): Outcome | Promise<Outcome> {
   if (isPublic(context.route)) return 'continue';
   const admitted = deps.admission.admit(context);

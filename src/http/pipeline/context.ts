@@ -14,7 +14,6 @@ import type { RequestWatch } from '../request-watch.js';
 import type { AnswerHooks, HandledExchange, HttpReply, HttpRequest } from '../server.js';
 import type { ShardSender } from '../shards.js';
 
-/** Rows that the pipeline itself reads. */
 export interface RouterRows {
   /** The committed record, for when its owner would wait. Rejects with an EngineError 404 or 503. */
   committedInstance(tenant: string, id: string): Promise<HttpReply>;
@@ -31,7 +30,6 @@ export interface RouterDeps extends FrontBodies {
   /** Undefined while keys are required. */
   readonly guard?: InsecureGuard | undefined;
   readonly keys: Pick<KeyRegistry, 'whenGone'>;
-  /** Undefined without a cluster. */
   readonly placement?: Placement | undefined;
   readonly client: ShardSender;
   readonly rows: RouterRows;
@@ -39,7 +37,6 @@ export interface RouterDeps extends FrontBodies {
   readonly operations: FrontOperations;
   readonly pages: Pages;
   readonly front: FrontDeps;
-  /** The OpenAPI document requires a key and a tenant. */
   readonly protectDocs: boolean;
   readonly watch: RequestWatch;
   readonly log: Logger;
@@ -50,14 +47,10 @@ export type Pages = (request: HttpRequest) => HttpReply | undefined;
 
 export type Outcome = 'continue' | 'answered';
 
-/**
- * Derives a fact about the request, refuses it, or answers it. Returns a promise only when it must wait. @throws
- * EngineError, sent as the response
- */
+/** Returns a promise only when it must wait. @throws EngineError, sent as the response */
 export type Step = (context: MatchedContext, deps: RouterDeps) => Outcome | Promise<Outcome>;
 
 export type Params = Readonly<Record<string, string>>;
-
 export const NO_PARAMS: Params = {};
 
 export class RequestContext implements AnswerHooks {
@@ -65,11 +58,9 @@ export class RequestContext implements AnswerHooks {
   readonly exchange: HandledExchange;
   /** When the request was complete, on the monotonic clock. */
   readonly since: number;
-  /** Undefined until the step `match`. */
   route: Route | undefined;
   /** Of the path; validated by the step `parameters`. */
   params: Params = NO_PARAMS;
-  /** The trace context of the request's work. */
   traceparent: string | undefined;
   /** Of the key or the header; '' until the step `key`, and without either. */
   tenant = '';
@@ -77,7 +68,6 @@ export class RequestContext implements AnswerHooks {
   key: ResidentKey | undefined;
   /** The tenant whose refusals are throttled; undefined before the step `tenant` and on a public route. */
   charged: string | undefined;
-  /** Releases what the request was admitted to. */
   leave: (() => void) | undefined;
   readonly #watch: RequestWatch;
   #span: WorkSpan<number | undefined> | undefined;

@@ -66,7 +66,6 @@ export function answerProbe(context: MatchedContext, { operations }: RouterDeps)
   return 'answered';
 }
 
-/** Waits briefly for an engine that is starting. */
 export function start({ route }: MatchedContext, { gate }: RouterDeps): Outcome | Promise<Outcome> {
   if (gate.state !== 'starting' || route.isAlwaysServed) return 'continue';
   return new Promise((resolve) => gate.whenStarted(() => resolve('continue')));
@@ -87,7 +86,6 @@ function mayRead(current: EngineState, { owner, method }: Route): boolean {
   return current === 'writes-fail' || (current === 'database-unavailable' && owner === 'by-id');
 }
 
-/** Validates the path parameters. @throws EngineError 400 */
 export function parameters(context: MatchedContext, deps: RouterDeps): Outcome {
   context.params = checkedParams(context, deps);
   return 'continue';
@@ -103,10 +101,7 @@ export function checkedParams(
   return validOf(validators.parseParams(route.id, params)) as Params;
 }
 
-/**
- * Ends streams and parked polls when their key is revoked or expires, so that a revocation takes full effect, and
- * when their tenant leaves the cell.
- */
+/** Ends streams and parked polls when their key is revoked or expires, or their tenant leaves the cell. */
 export function lifetime(
   { request, exchange, route, tenant, key }: MatchedContext,
   { keys, placement, log }: RouterDeps,

@@ -1,6 +1,6 @@
 /**
- * Serves the dashboard below `/ui/`, in every state of the engine (docs/dashboard.md), from memory. Every path that is
- * no file gets the page; its `<base>` is relative, so that it works behind a proxy that adds a prefix.
+ * Serves the dashboard below `/ui/` from memory, in every state of the engine (docs/dashboard.md). Every path without
+ * a file gets the page; its `<base>` is relative, so that it works behind a proxy that adds a prefix.
  */
 
 import { createHash } from 'node:crypto';
@@ -12,13 +12,13 @@ import { type HeaderList, refusalReply } from '../../http/reply.js';
 import { wantsPage } from '../../http/request-head.js';
 import type { HttpReply, HttpRequest } from '../../http/server.js';
 
-/** At the root, and beside the API, for proxies that pass on nothing else. */
+/** At the root, and beside the API for proxies that forward only its prefix. */
 const PLACE = /^(?:\/api\/v1)?\/ui(?=\/|$)/;
 const PAGE = 'index.html';
 /** The names of these files contain a hash of their content. */
 const HASHED = 'assets/';
 
-/** Scripts, styles, pictures and requests of this server only, and nothing inline. */
+/** Allows scripts, styles, images and requests of this server only, and nothing inline. */
 export function policyOf(media: string, base: string): readonly [string, string] {
   const policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; " +
@@ -38,7 +38,7 @@ const SECURITY: HeaderList = [
   ['cross-origin-opener-policy', 'same-origin'],
   ['cross-origin-resource-policy', 'same-origin'],
 ];
-/** Revalidated each time: after an update it must be that of the new server. */
+/** Revalidated each time: after an update the page must match the new server. */
 export const FRESH = ['cache-control', 'no-cache'] as const;
 const FOR_GOOD = ['cache-control', 'public, max-age=31536000, immutable'] as const;
 
@@ -53,20 +53,19 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 const UNKNOWN_TYPE = 'application/octet-stream';
 
-/** The files that the build leaves beside one, the smallest first. */
+/** Compressed variants from the build, smallest first. */
 const CODINGS = [
   ['br', '.br'],
   ['gzip', '.gz'],
 ] as const;
 
 interface Variant {
-  /** Undefined: as it is. */
   readonly coding: string | undefined;
   readonly reply: HttpReply;
   readonly tag: string;
 }
 
-/** @param folder of the built dashboard; undefined: browsers are redirected to the page of the API */
+/** @param folder of the built dashboard; undefined: browsers are redirected to the API page */
 export function createPages(folder: string | undefined): Pages {
   const start = redirect(folder === undefined ? 'swagger-ui' : 'ui/', [['vary', 'accept']]);
   const dashboard = folder === undefined ? undefined : createDashboard(folder);
@@ -85,7 +84,7 @@ function createDashboard(folder: string): Pages {
     const place = PLACE.exec(request.path)?.[0];
     if (place === undefined) return undefined;
     if (!isRead(request)) return NOT_ALLOWED;
-    // Relative to where the page is, `ui/` is the folder beside it.
+    // Relative to the page, `ui/` is the folder beside it.
     if (request.path === place) return redirect(`ui/${search(request)}`, []);
     const name = request.path.slice(place.length + 1);
     const variants = files.get(name);
@@ -95,7 +94,6 @@ function createDashboard(folder: string): Pages {
   };
 }
 
-/** Shows the beginning of the name. */
 export const unknownFile = (name: string) => notFound(`file ${name.slice(0, 100)}`);
 
 const REFUSAL = refusalReply(
@@ -136,7 +134,7 @@ function variantsOf(folder: string, name: string): readonly Variant[] {
   return [...others, plain];
 }
 
-/** @param depth of its address below the dashboard's */
+/** @param depth of the page's path below the dashboard */
 function pageAt(page: string, depth: number): Variant {
   const base = depth === 0 ? './' : '../'.repeat(depth);
   const body = page.replace('<head>', `<head>\n    <base href="${base}" />`);
@@ -149,7 +147,7 @@ function variant(body: string | Buffer, type: string, name: string, own: HeaderL
   return { coding: undefined, tag, reply: { status: 200, body, contentType: type, headers } };
 }
 
-/** Enough bits that no two files share a tag by chance. */
+/** Enough bits to avoid collisions. */
 const tagOf = (body: string | Buffer) =>
   createHash('sha256').update(body).digest('base64url').slice(0, 22);
 
@@ -158,7 +156,7 @@ function chosen(request: HttpRequest, variants: readonly Variant[]): Variant {
   return variants.find(({ coding }) => coding === undefined || accepted.has(coding)) as Variant;
 }
 
-/** Those that are named and not forbidden by a weight of 0. */
+/** The named codings without a weight of 0. */
 function acceptedCodings(header: string): ReadonlySet<string> {
   const named = header.toLowerCase().split(',');
   return new Set(
@@ -169,7 +167,6 @@ function acceptedCodings(header: string): ReadonlySet<string> {
   );
 }
 
-/** 304 for a client that has the current version. */
 function answer(request: HttpRequest, { reply, tag }: Variant): HttpReply {
   const known = (request.header('if-none-match') ?? '').split(',').map((one) => one.trim());
   const isKnown = known.some((one) => one === '*' || one.replace(/^W\//, '') === tag);

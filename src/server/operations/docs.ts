@@ -1,6 +1,6 @@
 /**
- * The OpenAPI document, and the page to read it and to try operations (docs/authorization.md), which loads nothing
- * from elsewhere. Its addresses are relative, so that it works at the root, under the prefix and behind a proxy that
+ * The OpenAPI document, and a page to read it and try operations (docs/authorization.md), which loads nothing from
+ * other hosts. Its addresses are relative, so that it works at the root, under the prefix and behind a proxy that
  * adds another one.
  */
 
@@ -12,7 +12,7 @@ import type { FrontOperations } from '../../http/operation.js';
 import type { HttpReply } from '../../http/server.js';
 import { COMMON_HEADERS, FRESH, policyOf, unknownFile } from './dashboard.js';
 
-/** Files of the package `swagger-ui-dist` that are served, with their types. */
+/** Served files of the package `swagger-ui-dist`, with their types. */
 const PACKAGE_FILES: Readonly<Record<string, string>> = {
   'swagger-ui.css': 'text/css; charset=utf-8',
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
@@ -25,7 +25,7 @@ const PAGE_HEADERS = [
   FRESH,
   policyOf("img-src 'self' data:", "'none'"),
 ] as const;
-/** Their addresses on the page change with the version. */
+/** Their URLs contain the version. */
 const ASSET_HEADERS = [...COMMON_HEADERS, ['cache-control', 'public, max-age=86400']] as const;
 
 /** @param isProtected the document requires key and tenant; the page does not */
@@ -62,7 +62,7 @@ function asset(body: string | Buffer, contentType: string): HttpReply {
   return { status: 200, body, contentType, headers: ASSET_HEADERS };
 }
 
-/** Once per file, from a list of names: nothing of a request gets into the path. */
+/** Once per file, from a fixed list: no part of a request gets into the path. */
 function readFile(name: string): Buffer {
   const manifest = createRequire(import.meta.url).resolve('swagger-ui-dist/package.json');
   return readFileSync(path.join(path.dirname(manifest), name));
@@ -76,16 +76,11 @@ function once(make: () => HttpReply): () => HttpReply {
   };
 }
 
-// ---------------------------------------------------------------- the page
-
-/** Where the page and its script find the document; the page itself has no trailing slash. */
+/** The URL of the document, relative to the page, which has no trailing slash. */
 const DOCUMENT = 'api-docs/openapi.json';
 const ASSETS = 'swagger-ui';
 
-/**
- * @param version keeps the assets of one release from being used by the next one
- * @param isProtected the page asks for key and tenant first
- */
+/** @param version in the URLs of assets, so that no release uses those of another */
 function renderPage(version: string, isProtected: boolean): string {
   const asset = (file: string) => `${ASSETS}/${file}?v=${encodeURIComponent(version)}`;
   return `<!DOCTYPE html>
@@ -117,9 +112,9 @@ const FORM = `<form id="unlock" class="swagger-ui">
 `;
 
 /**
- * Shows the document, at once or with key and tenant, which are kept in memory only and authorise the operations as
- * well. Groups are closed at first: beyond some 130 open operations the bundle shows three. `validatorUrl` null: no
- * other server learns of this one.
+ * Shows the document, at once or with key and tenant, which stay in memory and authorise the operations, too. Groups
+ * are closed at first: with more than some 130 open operations the bundle shows only three. `validatorUrl` null: no
+ * request to another server.
  */
 const PAGE_SCRIPT = `'use strict';
 const form = document.getElementById('unlock');

@@ -1,6 +1,7 @@
 /**
- * What Prometheus scrapes (docs/reference/metrics.md), in every state of the engine. A scrape samples row counts while
- * the engine serves, at most every few seconds, and waits for it briefly. Else it shows the last sample.
+ * The Prometheus endpoint (docs/reference/metrics.md), in every state of the engine. While the engine serves, a
+ * scrape samples row counts, at most every few seconds, and waits for the sample briefly. Otherwise it shows the last
+ * sample.
  */
 
 import type { Clock } from '../../base/clock.js';
@@ -17,7 +18,7 @@ import type { FrontOptions } from '../front.js';
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** @param rooms all others, whose gauges are shown */
+/** @param rooms all other rooms, whose gauges are shown */
 export function openMetrics(options: FrontOptions, rooms: readonly FrontRoom[]) {
   const { gate, reads, now, metrics: memory, version, schema } = options;
   const sampler = new Sampler({
@@ -30,14 +31,12 @@ export function openMetrics(options: FrontOptions, rooms: readonly FrontRoom[]) 
   const metrics = new Metrics({ memory, front, rows: (name) => sampler.last[name], labels });
   const scrape: Operation<'metrics'> = async (_deps, { key }) => {
     await sampler.refresh();
-    // Names of sequences and handlers are their tenants' own.
+    // Names of sequences and handlers belong to the tenants.
     const body = await metrics.text(key === undefined);
     return { status: 200, contentType: CONTENT_TYPE, body };
   };
   return { operations: { metrics: scrape } } satisfies FrontRoom;
 }
-
-// ---------------------------------------------------------------- samples
 
 type MetricSample = Readonly<Record<RowGaugeName, number>>;
 
@@ -48,7 +47,6 @@ export interface SamplerDeps {
 }
 
 const EVERY_MS = 5_000;
-
 const PATIENCE_MS = 250;
 
 export class Sampler {
@@ -85,11 +83,11 @@ export class Sampler {
   }
 }
 
-/** Counts along an index and up to a bound, so that a sample costs the same however many rows there are. */
+/** Counts along an index up to a limit, so that the cost does not grow with the rows. */
 const counted = (from: string, order: string) =>
   `(select count(*) from (select 1 from ${from} order by ${order} limit ${SAMPLE_ROWS_MAX}) _)::float8`;
 
-/** By the time `$1`. */
+/** `$1` is the current time. */
 const GAUGES: Readonly<Record<RowGaugeName, string>> = {
   engine_instances_pending: counted(
     'timers where fire_at <= $1::timestamptz',

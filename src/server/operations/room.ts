@@ -1,16 +1,16 @@
 /**
- * What the server says of itself: its state, what the caller may do (docs/authorization.md), the API's description,
- * and gauges. All of it is answered in every state of the engine.
+ * Information about the server: its state, the rights of the caller (docs/authorization.md), the OpenAPI document,
+ * and gauges. Served in every state of the engine.
  */
 
 import type { WhoAmI } from '../../../schema/api-key.js';
 import { CAPABILITIES } from '../../../schema/route-row.js';
 import { CONTRACT_VERSION, type Info, type NotReady } from '../../../schema/system.js';
 import { realClock } from '../../base/real-clock.js';
-import { isoTime } from '../../base/time.js';
+import { isoTimeOrNull } from '../../base/time.js';
 import { MIGRATIONS_DIR, readMigrations } from '../../db/migrate.js';
 import type { FrontRoom } from '../../http/front-room.js';
-import { capabilitiesOf, type ResidentKey } from '../../http/key-registry.js';
+import { capabilitiesOf } from '../../http/key-registry.js';
 import { jsonReply, type Operation } from '../../http/operation.js';
 import type { HttpReply } from '../../http/server.js';
 import type { Config } from '../config.js';
@@ -39,7 +39,7 @@ function readiness(gate: Gate): HttpReply {
   if (refusal === undefined) return OK;
   const { trouble } = gate;
   const body: NotReady = { error: refusal.message };
-  // Not the message: it names tables and hosts, and anybody may ask.
+  // Without the message, which names tables and hosts: the route is public.
   if (trouble !== undefined) {
     body.reason = { kind: trouble.kind };
     if (trouble.sqlState !== undefined) body.reason.sql_state = trouble.sqlState;
@@ -72,19 +72,16 @@ function infoOf({ config, gate, version, schema, placement }: FrontOptions): () 
 function whoami({ insecureAuth, requireTenantHeader }: Config): Operation<'whoami'> {
   const shared = { is_insecure: insecureAuth, requires_tenant: requireTenantHeader };
   return async (_, { key }) => {
+    const expires_at = isoTimeOrNull(key?.expiresAt ?? null);
     const answer: WhoAmI = {
       is_root: key === undefined,
       ...shared,
       tenant_id: key?.tenant ?? null,
       capabilities: [...(key === undefined ? CAPABILITIES : capabilitiesOf(key.capabilities))],
-      key: key === undefined ? null : shownKey(key),
+      key: key === undefined ? null : { id: key.id, name: key.name, expires_at },
     };
     return jsonReply(JSON.stringify(answer));
   };
-}
-
-function shownKey({ id, name, expiresAt }: ResidentKey): WhoAmI['key'] {
-  return { id, name, expires_at: expiresAt === undefined ? null : isoTime(expiresAt) };
 }
 
 function gaugesOf({ gate, now, connections, requests, client, reads }: FrontOptions) {
