@@ -1,4 +1,4 @@
-/** Finds the owner of a request in its raw body. A wrong result only costs a message: the shard forwards. */
+/** Finds the owner of a request in its raw body. The shard checks it, and forwards a wrong one. */
 
 import { isUuid } from '../../schema/formats.js';
 import type { Lead, LeadKind } from '../../schema/route-row.js';

@@ -61,7 +61,7 @@ export interface FrontDeps {
   readonly now: () => UnixMs;
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
-  /** Called before a write for a tenant that only a row names. @throws EngineError 421 or 503, also rejects */
+  /** Before a write for a tenant that only a row names. @throws EngineError 421, 503; or the promise rejects */
   readonly admitTenant: (tenant: string) => Promise<void> | undefined;
 }
 

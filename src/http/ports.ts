@@ -25,7 +25,7 @@ export interface StateGate {
 
 /** Checks that this engine serves the tenants of a request, where several engines share the tenants. */
 export interface Placement {
-  /** Undefined: admitted. @param mustSettle the request may write @throws EngineError 421 or 503, also rejects */
+  /** Undefined: admitted. @param mustSettle it may write @throws EngineError 421, 503; or the promise rejects */
   admit(tenant: string, mustSettle: boolean): Promise<void> | undefined;
   /** Like `admit`, for the tenant in a header. @param isKnown whether this engine has the key */
   admitNamed(tenant: string, isKnown: () => boolean): Promise<void> | undefined;

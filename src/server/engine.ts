@@ -287,7 +287,7 @@ class Engine {
     this.#end(1);
   }
 
-  /** Answers accepted requests as far as time allows. Idempotent. @param starting settles before parts stop */
+  /** Answers accepted requests as far as time allows. Idempotent. @param starting when settled, all parts are known */
   async stop(starting: Promise<void>): Promise<void> {
     const { log, gate, parts } = this.#startup;
     const deadline = realClock.monotonic() + LIMITS.shutdownMs;
