@@ -3,7 +3,7 @@
 # Debian 13, because the native file of uWebSockets.js wants glibc 2.38; on an older image the server
 # serves with node:http.
 #
-# Node 22, since the JSON parser of Node 24 may change names of members: src/server/parser-defect.ts.
+# Node 22, since the JSON parser of Node 24 may change names of members: src/server/program.ts.
 FROM node:22-trixie-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./

@@ -160,7 +160,6 @@ export const PATH_IDS: Readonly<Record<string, string>> = {
 
 /** By `$id` of the schema: the members that are not derived, and optional ones that the example shows. */
 export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
-  // ------------------------------------------------------------ definitions
   StepBlock: charge,
   ParallelBlock: { id: 'both', branches: [[thank], [archive]] },
   RaceBlock: { id: 'faster', branches: [[thank], [archive]], semantics: 'first_to_succeed' },
@@ -176,8 +175,6 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   Block: charge,
   CreateSequence: { id: sequence },
   PatchState: { state: 'paused' },
-
-  // ------------------------------------------------------------ instances
   CreateInstance: {
     ...creation,
     ...{ priority: 'high', timezone: daily.timezone, metadata, context: { data } },
@@ -210,8 +207,6 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   NextAction: { path: '/workers/tasks/poll', why: 'A worker takes the task.' },
   EventReceipt: { matched_wait: EXAMPLE_IDS.wait },
   EventDetails: { taken_by: [] },
-
-  // ------------------------------------------------------------ workers
   PollTasks: { limit: 10 },
   PollQueue: { wait_ms: 0 },
   HeartbeatTask: { ...claim, checkpoint_seq: 0, checkpoint: { lines_done: 6 } },
@@ -232,8 +227,6 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
     by_handler: { 'charge-card': { pending: 4, claimed: 1 } },
     by_state: { pending: 4 },
   },
-
-  // ------------------------------------------------------------ schedules, keys, webhooks
   CreateSchedule: { ...creation, ...daily, metadata, enabled: true, overlap_policy: 'skip' },
   UpdateSchedule: { cron_expr: '0 0 9 * * MON-FRI *', enabled: false },
   PreviewSchedule: { ...daily, count: 1 },
@@ -255,15 +248,11 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   CellEngine: { version: '1.0.0' },
   Cell: { name: 'east' },
   TenantMove: { state: 'done', rows: null, error: null, ended_at: UNTIL },
-
-  // ------------------------------------------------------------ releases
   CreateRelease: { tenant_id: EXAMPLE_TENANT, ...versions, gates: [gate], in_flight_policy: 'pin' },
   Gate: gate,
   ValidateRelease: { sample: 20 },
   StartCanary: { percent: 20 },
   PromoteRelease: { force: false },
-
-  // ------------------------------------------------------------ continuity
   TenantBody: { tenant_id: EXAMPLE_TENANT },
   ResolveEffect: { state: 'verified', provider_receipt_id: 'ch_77' },
   ProvenanceEntry: { kind: 'execution_created' },

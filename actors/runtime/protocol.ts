@@ -13,8 +13,6 @@ import type { SecretText } from '../../src/core/secret-texts.js';
 /** Secrets that the parameters of a call refer to. */
 export type NamedSecrets = { readonly tenant: string; readonly texts: readonly SecretText[] };
 
-// ---------------------------------------------------------------- front → shard
-
 export interface Request {
   readonly id: number;
   /** Its row in the table of operations. */
@@ -40,8 +38,6 @@ export interface RequestPost {
   /** Requests whose clients disconnected: a parked poll is dropped, a claim is withdrawn. */
   readonly aborted: readonly number[];
 }
-
-// ---------------------------------------------------------------- shard → front
 
 /** A claim of a task, valid until its epoch changes. */
 export type TaskClaim = { readonly task: string; readonly epoch: number };
@@ -72,8 +68,6 @@ export interface SuccessReply {
 }
 
 export type Reply = SuccessReply | { readonly request: number; readonly error: ErrorData };
-
-// ---------------------------------------------------------------- shard → shard
 
 /** A message of an instance to its parent or a child. */
 export interface FamilyMessage {

@@ -1,15 +1,15 @@
 /** Checks of the database, if it is reachable: version, settings, schema, rights and disk space. */
 
 import { statfsSync } from 'node:fs';
-import { databaseRefusal } from '../../src/db/database-refusal.js';
-import { isDistributed } from '../../src/db/distributed.js';
-import { expectSchema, SchemaError } from '../../src/db/migrate.js';
-import { createClient } from '../../src/db/pool.js';
 import {
   lackingReplication,
   REPLICATION_FACTS,
   type Replication,
-} from '../../src/db/replication.js';
+} from '../../src/db/connection-check.js';
+import { databaseRefusal } from '../../src/db/database-refusal.js';
+import { isDistributed } from '../../src/db/distributed.js';
+import { expectSchema, SchemaError } from '../../src/db/migrate.js';
+import { createClient } from '../../src/db/pool.js';
 import { durationText } from '../table.js';
 import { type Check, check, ok } from './check.js';
 

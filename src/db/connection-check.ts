@@ -1,6 +1,8 @@
 /**
  * Checks the database connection at a start: waits until the database is available, checks its version and
- * its durability, and creates what ownership needs. A wrong name or password fails at once.
+ * its durability, and creates what ownership needs. A wrong name or password fails at once. Whether
+ * acknowledged commits are on a replica, the settings of Postgres decide: the engine reports what is missing,
+ * and can refuse to start (docs/operate/availability.md).
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -9,12 +11,6 @@ import { databaseRefusal } from './database-refusal.js';
 import { type EngineSchema, ensureSchema } from './engine-schema.js';
 import { MIGRATIONS_DIR, migrate, OWNERSHIP_VERSION, SchemaError } from './migrate.js';
 import { type DbLog, withClient } from './pool.js';
-import {
-  judgeReplication,
-  REPLICATION_FACTS,
-  type Replication,
-  type SynchronousMode,
-} from './replication.js';
 import { isUnavailable } from './trouble.js';
 
 export interface ConnectionCheck {
@@ -121,4 +117,41 @@ async function checkServer({
     );
   }
   return judgeReplication(server, synchronous);
+}
+
+/** `auto`: checked if there are replicas. `required`: the engine does not start without. */
+export type SynchronousMode = 'auto' | 'required' | 'off';
+
+export interface Replication {
+  readonly names: string;
+  readonly commit: string;
+  readonly replicas: number;
+}
+
+/** Columns of a select. A role with few rights sees only that replicas exist. */
+export const REPLICATION_FACTS = `
+  current_setting('synchronous_standby_names') as names,
+  current_setting('synchronous_commit') as commit,
+  (select count(*) from pg_stat_replication)::int as replicas`;
+
+/** Waits for the local disk only. The writer replaces `off`, and keeps this value. */
+const LOCAL = 'local';
+
+export function lackingReplication({ names, commit, replicas }: Replication): string | undefined {
+  if (names === '' && replicas === 0) return 'there is no replica';
+  if (names === '') return 'synchronous_standby_names is empty';
+  if (commit === LOCAL) return 'synchronous_commit is local for the role of the engine';
+  return undefined;
+}
+
+/** The reason for a warning. @throws ConfigError when replication is required and missing */
+export function judgeReplication(found: Replication, mode: SynchronousMode): string | undefined {
+  const lacking = lackingReplication(found);
+  if (lacking !== undefined && mode === 'required') {
+    throw new ConfigError(
+      `ENGINE_DB_SYNCHRONOUS is required, and replication is not synchronous: ${lacking}; ` +
+        'docs/operate/availability.md has the settings',
+    );
+  }
+  return mode === 'auto' && found.replicas > 0 ? lacking : undefined;
 }

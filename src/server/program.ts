@@ -12,7 +12,6 @@ import { type Config, readConfig, unknownNames, weakSettings } from './config.js
 import { USAGE } from './config-help.js';
 import { EmbeddedPostgresError } from './embedded-files.js';
 import { startEngine } from './engine.js';
-import { keepsMemberNames } from './parser-defect.js';
 import type { ReadyFacts } from './startup.js';
 
 /** Options for a server that is part of another program. */
@@ -137,4 +136,14 @@ function fileRefusal(code: string, path: string, dataDir: string): string {
   const why = FILE_REASONS[code] ?? code;
   const place = path === dataDir ? dataDir : `${path} in the data folder ${dataDir}`;
   return `cannot use ${place}: ${why} (${code}); mend that, or set ENGINE_DATA_DIR to another folder`;
+}
+
+/**
+ * V8 from 12.9 on (Node 24) may give a JSON member the name of another object's member: a name that ends in a
+ * backslash is confused with one that has an escape in the same position, whichever was parsed first, also across
+ * tenants. There is no workaround (docs/operate/deploy.md#the-version-of-node).
+ */
+export function keepsMemberNames(): boolean {
+  JSON.parse('{"probe":0,"\\\\":1}');
+  return '\n' in JSON.parse('{"probe":0,"\\n":1}');
 }

@@ -6,7 +6,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { TenantAdmission } from '../../actors/limits/front/admission.js';
+import { BoundedRows, TenantAdmission } from '../../actors/limits/front/admission.js';
 import { type SetLimits, TenantLimitRegistry } from '../../actors/limits/front/tenant-limits.js';
 import { RunQueue } from '../../actors/shard/run-queue.js';
 import { WorkInProgress } from '../../actors/shard/work-in-progress.js';
@@ -15,7 +15,6 @@ import type { EngineError } from '../../src/base/errors.js';
 import { itemsIn } from '../../src/base/json-members.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { IN_PLACE, type Offload } from '../../src/base/offload.js';
-import { BoundedRows } from '../../src/base/quota/bounded-rows.js';
 import { FairSlots, type LevelLimits } from '../../src/base/quota/fair-slots.js';
 import { lastUsed, valueFor } from '../../src/base/quota/last-used.js';
 import { SecondLimit, TokenBucket } from '../../src/base/quota/rates.js';

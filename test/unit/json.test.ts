@@ -15,7 +15,7 @@ import { BODY_JSON_LIMITS, decodeUtf8, parseJson } from '../../src/base/json-gua
 import { listIn } from '../../src/base/json-members.js';
 import { END, isBlank, JsonTokens } from '../../src/base/json-text.js';
 import { cutJson } from '../../src/http/json-cut.js';
-import { keepsMemberNames } from '../../src/server/parser-defect.js';
+import { keepsMemberNames } from '../../src/server/program.js';
 import { cpuMsOf } from '../helpers/cpu-time.js';
 import { byDepth } from '../helpers/depth.js';
 import { check } from '../helpers/properties.js';

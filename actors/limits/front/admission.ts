@@ -16,7 +16,6 @@ import { BODY_JSON_LIMITS, parseJson } from '../../../src/base/json-guard.js';
 import { itemsIn } from '../../../src/base/json-members.js';
 import { LIMITS } from '../../../src/base/limits.js';
 import type { Offload } from '../../../src/base/offload.js';
-import { BoundedRows } from '../../../src/base/quota/bounded-rows.js';
 import { lastUsed, valueFor } from '../../../src/base/quota/last-used.js';
 import { type BucketRate, TokenBucket } from '../../../src/base/quota/rates.js';
 import { type CreationBody, idempotencyKeyOf } from '../../../src/core/creation-key.js';
@@ -65,6 +64,8 @@ const COSTS: Readonly<Record<Made, Cost>> = {
 const BURST_SECONDS = 10;
 /** Tenants with remembered buckets; those of others are full. */
 const TENANTS_MAX = 20_000;
+/** Tenants with remembered counts; those of others are read again. */
+const COUNTED_TENANTS_MAX = 10_000;
 const QUEUE_RETRY_MS = 1_000;
 
 export class TenantAdmission implements Admission {
@@ -209,4 +210,62 @@ async function repeatsIn(
   const there = new Set((await instancesThere.rows(reads, ids, tenant)).map(({ id }) => id));
   // Items with the same key count each, although they are one instance.
   return ids.filter((id) => there.has(id)).length;
+}
+
+/** Counts the rows of the tenant, up to `max`. Rejects like every read. */
+type CountOf = (tenant: string, max: number) => Promise<number>;
+
+interface Known {
+  counted: number;
+  /** Rows admitted since that count began: answered, and not yet answered. */
+  since: number;
+  pending: number;
+  counting: Promise<void> | undefined;
+}
+
+function unknownCount(): Known {
+  return { counted: Number.POSITIVE_INFINITY, since: 0, pending: 0, counting: undefined };
+}
+
+/**
+ * Limits the rows of one kind per tenant. The database counts them only when the last count and the rows admitted
+ * since leave no room: a tenant far below its limit costs no query, one at its limit one query at a time. Under
+ * concurrency the limit may be reached a few rows early or late.
+ */
+export class BoundedRows {
+  readonly #countOf: CountOf;
+  readonly #known = lastUsed<string, Known>(COUNTED_TENANTS_MAX);
+
+  constructor(countOf: CountOf) {
+    this.#countOf = countOf;
+  }
+
+  /** @returns a function to call once the request is answered; undefined: there is no room */
+  async enter(tenant: string, rows: number, max: number): Promise<(() => void) | undefined> {
+    const known = valueFor(this.#known, tenant, unknownCount);
+    if (!fits(known, rows, max)) await this.#count(tenant, known, max);
+    if (!fits(known, rows, max)) return undefined;
+    known.pending += rows;
+    return () => {
+      known.pending -= rows;
+      known.since += rows;
+    };
+  }
+
+  #count(tenant: string, known: Known, max: number): Promise<void> {
+    known.counting ??= (async () => {
+      const { since } = known;
+      try {
+        known.counted = await this.#countOf(tenant, max);
+        known.since -= since;
+      } finally {
+        known.counting = undefined;
+      }
+    })();
+    return known.counting;
+  }
+}
+
+function fits({ counted, since, pending }: Known, rows: number, max: number): boolean {
+  return counted + since + pending + rows <= max;
 }
