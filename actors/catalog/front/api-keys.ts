@@ -133,7 +133,9 @@ export class KeyOperations {
       const tenant = live ?? stored?.tenant_id;
       if (tenant === undefined) throw notFound(`key ${id}`);
       // A key that has moved with its tenant must be revoked in its new cell.
-      await front.admitTenant(tenant);
+      const admitted = front.admitTenant(tenant);
+      // The key is refused from this turn on, unless the tenant is moving.
+      if (admitted !== undefined) await admitted;
       const key = registry.remove(id);
       if (key !== undefined) return this.#commitRevocation(front, tenant, useOf(key));
       if (stored === undefined || stored.revoked) return NO_CONTENT;

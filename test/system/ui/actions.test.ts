@@ -420,6 +420,7 @@ describe('who gets in, and with what', { concurrency: 2 }, () => {
     await press(page.getByRole('dialog', { name: 'Remove the limit of mail?' }), 'Remove limit');
     await told(page, 'Steps with the key mail are no longer limited.');
     assert.deepEqual(await list(tenant, '/rate-limits'), []);
+    await rowWith(page, 'mail').waitFor({ state: 'detached' });
 
     const depthMax = async () => {
       const reply = await api.root.get<Json>(`/tenants/${tenant.name}/limits`);

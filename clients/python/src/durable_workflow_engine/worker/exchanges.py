@@ -24,8 +24,8 @@ from .._model import to_json
 from .._request import backoff
 from ..errors import UNREACHABLE, EngineError
 from ..models import TasksExchanged, WorkerTask
-from .failure_messages import DENIED, advised, failure_message, is_refusal
 from .events import Failed, Polled, Reported, WorkerEvent
+from .failure_messages import DENIED, advised, failure_message, is_refusal
 from .link import REFUSED, Link
 from .outbox import Outbox, Outcome, Report
 
