@@ -24,8 +24,8 @@ const INTERNALS =
 /** What was planted to show up where it must not. */
 export const POLLUTION = 'polluted_by_fuzz';
 
-/** What asks to be asked again, though nothing is wrong: a deletion is under way. */
-const BUSY = /sequence [\w-]+ is being deleted/;
+/** Requests a retry although nothing is wrong: a deletion is in progress, or the machine is busy. */
+const BUSY = /sequence [\w-]+ is being deleted|too many lists and reports are being read/;
 
 /** A trigger may want a secret of its own beside the key. */
 const WRONG_SECRET = /x-trigger-secret does not fit/;
