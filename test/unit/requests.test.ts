@@ -51,7 +51,7 @@ function askShard(operation: string, body = '', { shard = OWNER, isBehind = fals
   let seen: unknown;
   const effects: Effect[] = [];
   const lines: string[] = [];
-  const told: string[] = [];
+  const sent: string[] = [];
   const requests = new Requests({
     shard,
     shards: SHARDS,
@@ -60,8 +60,8 @@ function askShard(operation: string, body = '', { shard = OWNER, isBehind = fals
     log: createLogger('info', 'test', { write: (line) => void lines.push(line) }),
     operations: instanceOperations({
       instances: {
-        tell: (id: string, message: { kind: string }) => {
-          told.push(`${message.kind} ${id}`);
+        send: (id: string, message: { kind: string }) => {
+          sent.push(`${message.kind} ${id}`);
           seen = message;
         },
       },
@@ -80,9 +80,9 @@ function askShard(operation: string, body = '', { shard = OWNER, isBehind = fals
   isLeft = requests.handle(request);
   const toTheEnd = () => {
     for (; isLeft; turns += 1) isLeft = requests.handle(request);
-    return { effects, told, seen, turns };
+    return { effects, sent, seen, turns };
   };
-  return { request, effects, lines, told, toTheEnd };
+  return { request, effects, lines, sent, toTheEnd };
 }
 
 const statusOf = ([effect]: readonly Effect[]) =>
@@ -105,15 +105,15 @@ describe('on a shard', () => {
   test('a body that leads to another shard is handed on as it came', () => {
     const body = JSON.stringify({ instance_id: INSTANCE, target_sequence_id: INSTANCE });
     const operation = 'sequences.migrateInstance';
-    assert.deepEqual(askShard(operation, body).told, [`migrate ${INSTANCE}`]);
-    const { request, effects, told } = askShard(operation, body, { shard: 1 - OWNER });
+    assert.deepEqual(askShard(operation, body).sent, [`migrate ${INSTANCE}`]);
+    const { request, effects, sent } = askShard(operation, body, { shard: 1 - OWNER });
     const message = { kind: 'request', request };
-    assert.deepEqual([effects, told], [[{ kind: 'peer', shard: OWNER, message }], []]);
+    assert.deepEqual([effects, sent], [[{ kind: 'peer', shard: OWNER, message }], []]);
   });
 
   test('while the database is behind, reads alone are served', () => {
     assert.equal(statusOf(askShard('instances.retry', '', { isBehind: true }).effects), 503);
-    assert.equal(askShard('instances.tree', '', { isBehind: true }).told.length, 1);
+    assert.equal(askShard('instances.tree', '', { isBehind: true }).sent.length, 1);
   });
 
   const large = (payload: unknown, more = '') =>
@@ -121,10 +121,10 @@ describe('on a shard', () => {
   const many = Array.from({ length: 20_000 }, (_, at) => ({ at }));
 
   test('a large body is parsed in turns, with those of others in between, and is what it is at once', () => {
-    const { turns, told, seen } = askShard('instances.signal', large(many)).toTheEnd();
+    const { turns, sent, seen } = askShard('instances.signal', large(many)).toTheEnd();
     // Of a clock that goes on by a millisecond whenever it is asked.
     assert.ok(turns > 3, `${turns} turns`);
-    assert.deepEqual(told, [`signal ${INSTANCE}`]);
+    assert.deepEqual(sent, [`signal ${INSTANCE}`]);
     assert.deepEqual((seen as { body: { payload: unknown } }).body.payload, many);
     assert.equal(askShard('instances.signal', large([])).toTheEnd().turns, 1);
   });
@@ -180,7 +180,7 @@ const NOTHING = () => undefined;
 
 const SIGNAL = { operation: 'instances.signal', target: INSTANCE };
 
-/** A client of one shard that answers when it is told to. */
+/** A client of one shard that answers when it is sent to. */
 function openClient(activity = new TenantActivity()) {
   const posted: string[] = [];
   const flushes: (() => void)[] = [];
@@ -352,8 +352,8 @@ for (const [at, backend] of BACKENDS.entries()) {
       const url = `http://127.0.0.1:${portOf()}/api/v1${path}`;
       const reply = await fetch(url, { headers: { 'x-request-id': `by-${by}` } });
       assert.deepEqual([reply.status, await reply.text()], [500, '{"error":"internal error"}'], by);
-      const told = by === 'refusal' ? 'an answer could not be sent' : 'defect';
-      const line = lines.find((text) => text.includes(`"msg":"${told}"`));
+      const sent = by === 'refusal' ? 'an answer could not be sent' : 'defect';
+      const line = lines.find((text) => text.includes(`"msg":"${sent}"`));
       assert.match(String(line), new RegExp(`"requestId":"by-${by}"`), by);
       assert.equal(left, by === 'probe' ? 0 : 1, `${by}: its room is given back once`);
     }
@@ -503,7 +503,7 @@ test('a fixed segment wins over a parameter', () => {
   }
 });
 
-test('a known path with another method is told which methods it has', () => {
+test('a known path with another method is sent which methods it has', () => {
   assert.deepEqual(matchRoute('PUT', '/api/v1/instances'), { allow: ['POST', 'GET', 'HEAD'] });
   assert.deepEqual(matchRoute('HEAD', '/api/v1/workers/tasks/poll'), { allow: ['POST'] });
   assert.deepEqual(matchRoute('DELETE', `/instances/${ID}`), { allow: ['GET', 'HEAD'] });
@@ -520,7 +520,7 @@ test('paths that are not exactly those of an operation are not found', () => {
   }
 });
 
-test('path parameters are percent-decoded once, and a bad encoding is told apart', () => {
+test('path parameters are percent-decoded once, and a bad encoding is sent apart', () => {
   const match = matchRoute('GET', '/instances/%2525%2Fa');
   assert.ok(typeof match === 'object' && 'params' in match);
   assert.equal(match.params.id, '%25/a');
