@@ -10,6 +10,7 @@ import { compileUserSchema } from '../../schema/user-schema.js';
 import { unavailable } from '../../src/base/errors.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
+import { valueFor } from '../../src/base/quota/last-used.js';
 import { type CompiledPlan, compilePlan, type Plan } from '../../src/core/plan.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Messages, Room } from '../runtime/room.js';
@@ -35,6 +36,8 @@ export class Plans implements Room {
   readonly #loading = new Map<string, Promise<StoredSequence | undefined>>();
   readonly #blocked = new Set<string>();
   readonly #unknownId = new UnknownId();
+  /** Reads for sequences of other tenants; concurrent callers share one. */
+  readonly #foreign = new Map<string, Promise<unknown>>();
   #deletions = 0;
   /** The latest deleted ids, newest last. */
   readonly #deleted: string[] = [];
@@ -111,7 +114,11 @@ export class Plans implements Room {
   async seek(sequenceId: string, tenantId: string): Promise<StoredSequence | undefined> {
     const cached = this.#cache.get(sequenceId);
     if (cached === undefined) return this.load(sequenceId);
-    if (cached.tenantId !== tenantId) await this.#loader.sequence(this.#unknownId.next());
+    if (cached.tenantId !== tenantId) {
+      const read = () => this.#loader.sequence(this.#unknownId.next());
+      const done = () => void this.#foreign.delete(sequenceId);
+      await valueFor(this.#foreign, sequenceId, () => read().finally(done));
+    }
     return cached;
   }
 

@@ -41,7 +41,6 @@ export interface ExecutionServiceDeps extends ServiceDeps {
   readonly settings: Pick<ShardSettings, 'unpoliciedRetry' | 'maxContextBytes'>;
   readonly rows: ContinuityRows;
   readonly plans: Plans;
-  /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
   readonly offload: Offload;
   readonly now: () => UnixMs;

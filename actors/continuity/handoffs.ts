@@ -161,7 +161,7 @@ export async function reclaim(service: ExecutionService, before: ExecutionRow) {
     : execution;
 }
 
-export async function openHandoff({ rows }: ExecutionService, { continuity_id }: ExecutionRow) {
+async function openHandoff({ rows }: ExecutionService, { continuity_id }: ExecutionRow) {
   return (await rows.all('handoffs', continuity_id)).find(isOpen);
 }
 

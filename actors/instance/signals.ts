@@ -289,7 +289,7 @@ export const answer: Handler<'answer'> = (actor, turn, { request, approval, give
  *
  * @throws EngineError 413, before the first change
  */
-export function answerBySignal(
+function answerBySignal(
   actor: LiveInstance,
   turn: Turn,
   { signalType, payload, by }: Signal,

@@ -40,7 +40,6 @@ import { WEBHOOK } from './tables.js';
 export interface WebhooksDeps extends WebhookMemoryDeps, HostDeps, Pick<Kernel, 'ids'> {
   readonly sender: Pick<WebhookSender, 'isSigned' | 'turn' | 'send'>;
   readonly subscribers: Pick<Subscribers, 'get'>;
-  /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
 }
 

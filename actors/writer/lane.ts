@@ -1,7 +1,7 @@
 /**
  * One lane of the writer: one transaction is in flight; units that arrive meanwhile form the next batch.
  * Keeps the order of its units, and halves a batch that the database refuses. Never loses a unit: each is
- * committed, refused for its data, dropped by its host, or still queued when the lane is closed.
+ * committed, refused for its data, dropped by the writer, or still queued when the lane is closed.
  */
 
 import { Fifo } from '../../src/base/fifo.js';

@@ -214,7 +214,7 @@ const MESSAGES: Readonly<Record<Kind, Hint | Kind>> = {
     'instance → its child or its parent',
     '`kin_notes`',
     '`LOAD_SQL.familyMessages` every 5 s, when a peer was replaced, after a new writer, and at the start',
-    'the unit that takes a note deletes it by its id; only a block that waits for the child takes its end; a second ' +
+    'the unit that takes a message deletes it by its id; only a block that waits for the child takes its end; a second ' +
       'pause, resume or cancel changes nothing',
   ),
   'release.ended': hint(

@@ -95,10 +95,14 @@ const ROWS: readonly Row[] = [
     'any shard',
     'the last report of each runtime; the statement keeps the later of two',
   ],
-  ['api_keys', FIRST('ApiKeys'), 'keys of tenants, by the hash of the secret; revoked ones stay'],
+  [
+    'api_keys',
+    FIRST('keyOperations'),
+    'keys of tenants, by the hash of the secret; revoked ones stay',
+  ],
   [
     'tenant_limits',
-    FIRST('TenantLimits'),
+    FIRST('tenantLimitOperations'),
     'limits of tenants; the front thread has all of them in memory',
   ],
   ['bulk_jobs', FIRST('BulkJobs'), 'changes of many instances that continue after the answer'],

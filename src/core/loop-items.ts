@@ -76,7 +76,7 @@ export function dropOwn(outputs: ItemOutputs, isDropped: (output: JsonValue) => 
   }
 }
 
-export function forgetOwn(outputs: ItemOutputs, item: number): void {
+function forgetOwn(outputs: ItemOutputs, item: number): void {
   const own = outputs.own[item];
   if (own === undefined) return;
   for (const { size } of own) outputs.ownSize -= size;

@@ -51,7 +51,7 @@ export function repeatList(run: Evaluation, node: NodePlace, branch: number): vo
 }
 
 /** Counts another run of the blocks in the same iteration. */
-export function countRuns({ execution, plan }: Evaluation, list: readonly number[]): void {
+function countRuns({ execution, plan }: Evaluation, list: readonly number[]): void {
   execution.v ??= {};
   for (const index of list) {
     const { first } = plan.nodes[index]!;

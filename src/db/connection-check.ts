@@ -145,7 +145,7 @@ export function lackingReplication({ names, commit, replicas }: Replication): st
 }
 
 /** The reason for a warning. @throws ConfigError when replication is required and missing */
-export function judgeReplication(found: Replication, mode: SynchronousMode): string | undefined {
+function judgeReplication(found: Replication, mode: SynchronousMode): string | undefined {
   const lacking = lackingReplication(found);
   if (lacking !== undefined && mode === 'required') {
     throw new ConfigError(

@@ -61,7 +61,7 @@ const NAMED_BYTES = NAMED_NUMBERS_BYTES + LENGTHS_BYTES + SLOTS * NAME_BYTES;
  * Counts labelled with names that users chose. Each name is a permanent series in a monitoring system: the first names
  * of a shard have their own series, the rest share `other`.
  */
-export class NamedCounts {
+class NamedCounts {
   readonly #numbers: Float64Array;
   /** The lengths of the names in bytes; 0: the slot is free. Stored last and read first. */
   readonly #lengths: Int32Array;

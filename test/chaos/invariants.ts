@@ -79,7 +79,7 @@ function checkInstances({ ledger, instances, shapes, mayFail }: Index): string[]
     const allowed = restingStates(record, shapes[record.shape], mayFail.has(record.id));
     if (!(allowed as ReadonlySet<string>).has(row.state)) {
       found.push(
-        `instance ${record.id} (${record.shape}) is ${row.state}, expected ` +
+        `instance ${record.id} (${record.shape}) is ${row.state}${row.failure_code === null ? '' : ` (${row.failure_code})`}, expected ` +
           `${[...allowed].join(' or ') || 'nothing'} after ${describeControls(record)}`,
       );
     }

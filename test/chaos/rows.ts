@@ -11,6 +11,7 @@ import { LIMITED_BLOCK, RATE_LIMIT } from './shapes.js';
 export interface InstanceRow {
   readonly id: string;
   readonly state: string;
+  readonly failure_code: string | null;
   readonly token: string | null;
   readonly key: string | null;
   readonly patch: number | null;
@@ -74,7 +75,7 @@ export interface Rows {
 }
 
 const INSTANCES = `
-  select i.id, i.state, i.metadata->>'token' as token, i.idempotency_key as key,
+  select i.id, i.state, i.failure->>'code' as failure_code, i.metadata->>'token' as token, i.idempotency_key as key,
          (i.data->>'patch')::int as patch, (i.data->>'note')::int as note,
          i.signal_count, i.audit_count,
          t.instance_id is not null as has_timer, d.instance_id is not null as has_dead_letter

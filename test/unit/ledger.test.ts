@@ -21,7 +21,7 @@ function acknowledge(ledger: Ledger, shape: ShapeName, token: string, key?: stri
 
 function instanceRow(token: string, state: string, more: Partial<InstanceRow> = {}): InstanceRow {
   return {
-    ...{ id: `i-${token}`, state, token, key: null, patch: null, note: null },
+    ...{ id: `i-${token}`, state, failure_code: null, token, key: null, patch: null, note: null },
     ...{ signal_count: 0, audit_count: 0, has_timer: state === 'scheduled' },
     ...{ has_dead_letter: state === 'failed', ...more },
   };

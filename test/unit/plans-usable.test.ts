@@ -32,3 +32,29 @@ test('who looked it up very many deletions ago has to look again', () => {
   plans.sequenceEvicted('c');
   assert.throws(() => plans.checkUsable('a', before), /being deleted/);
 });
+
+test('items of a batch that name a sequence of another tenant share one read', async () => {
+  const ids: string[] = [];
+  const row = {
+    id: 'a',
+    tenant_id: 'owner',
+    namespace: 'n',
+    name: 's',
+    version: 1,
+    status: 'production',
+  };
+  const sequence = async (id: string) => {
+    ids.push(id);
+    return id === 'a'
+      ? { ...row, deprecated: false, hold: false, definition: DEFINITION }
+      : undefined;
+  };
+  const plans = new Plans({ sequence } as unknown as Loads);
+  await plans.load('a');
+  const found = await Promise.all(Array.from({ length: 100 }, () => plans.seek('a', 'other')));
+  assert.deepEqual([ids.length, found.every((one) => one?.tenantId === 'owner')], [2, true]);
+  await plans.seek('a', 'other');
+  assert.equal(ids.length, 3);
+});
+
+const DEFINITION = JSON.stringify({ blocks: [{ type: 'step', id: 'a', handler: 'noop' }] });

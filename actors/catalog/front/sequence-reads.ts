@@ -15,7 +15,7 @@ export type SequenceListedRow = Omit<SequenceWireRow, 'definition'> &
   Partial<Pick<SequenceWireRow, 'definition'>> & { readonly versions?: number };
 
 /** `SequenceDefinition` or `SequenceListed`. The stored part, `{"blocks": […], …}`, has only members with a value. */
-export function sequenceText(row: SequenceListedRow): string {
+function sequenceText(row: SequenceListedRow): string {
   const { definition, versions } = row;
   const fields = definition?.slice(definition.indexOf('{') + 1, definition.lastIndexOf('}'));
   return (

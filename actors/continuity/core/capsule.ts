@@ -32,7 +32,7 @@ import type { BLOCK_OUTPUTS } from '../../instance/output-tables.js';
 
 export const CAPSULE_CONTENT_TYPE = 'application/vnd.engine.execution-capsule+aes256gcm';
 /** A reader accepts this major version, with a minor version up to this one. */
-export const CAPSULE_SCHEMA = { major: 1, minor: 0 } as const;
+const CAPSULE_SCHEMA = { major: 1, minor: 0 } as const;
 /** `checkpoint.block_id` of an instance that is at no step. */
 const NO_STEP = 'checkpoint';
 

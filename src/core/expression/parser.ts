@@ -16,7 +16,7 @@ const TOKEN =
 const WORD_PART = /[\w.\u0080-\uffff]/;
 
 /** @param text does not begin with a space @throws Refusal */
-export function tokenize(text: string): readonly Token[] {
+function tokenize(text: string): readonly Token[] {
   const tokens: Token[] = [];
   TOKEN.lastIndex = 0;
   for (let at = 0; at < text.length; at = TOKEN.lastIndex) {
