@@ -134,6 +134,8 @@ export const LOADED_ENV = {
   // Claims whose reply was lost in a kill come back within the time that rest may take.
   ENGINE_WORKER_REAPER_STALE_SECS: '1',
   ENGINE_WORKER_REAPER_TICK_SECS: '1',
+  // With claims that short a busy machine loses ten of one attempt without any fault of its worker.
+  ENGINE_WORKER_LOST_CLAIMS_MAX: '0',
 };
 
 async function startFor(
