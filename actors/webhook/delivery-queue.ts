@@ -118,7 +118,6 @@ export class DeliveryQueue {
     return this.#entries.values();
   }
 
-  /** @param window maximum number of webhooks in memory */
   isFull(window: number): boolean {
     return this.#entries.size >= window;
   }

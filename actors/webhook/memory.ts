@@ -36,6 +36,8 @@ export class WebhookMemory {
   /** For each read in progress, the webhooks forgotten since its start. */
   readonly #reads = new Set<Set<string>>();
   readonly #abandoned = lastUsed<string, true>(ABANDONED_MAX);
+  /** Their rows may be read, and the webhooks delivered, before the effect of their creation arrives. */
+  readonly #finished = lastUsed<string, true>(ABANDONED_MAX);
   #isStopped = false;
   #timer: TimerHandle | undefined;
 
@@ -71,7 +73,7 @@ export class WebhookMemory {
 
   /** Adds a committed row, after rows that are not read yet. */
   added(row: WebhookRow): void {
-    if (this.#deps.commits.suspended.has(row.tenant_id)) return;
+    if (this.#deps.commits.suspended.has(row.tenant_id) || this.#finished.has(row.id)) return;
     const queue = this.#queue(row.url);
     if (queue.isFull(this.#window) || queue.isUnread) queue.miss();
     else if (queue.get(row.id) === undefined) this.admit(queue, row);
@@ -96,6 +98,7 @@ export class WebhookMemory {
 
   forget(entry: Entry): void {
     entry.queue.remove(entry);
+    this.#finished.set(entry.id, true);
     for (const forgotten of this.#reads) forgotten.add(entry.id);
     this.isTouched = true;
   }
