@@ -152,7 +152,7 @@ export class Cron {
     return this.#deletions === this.#deps.plans.deletions;
   }
 
-    decided(unit: PendingUnit): void {
+  decided(unit: PendingUnit): void {
     if (this.#step !== undefined) this.#steps.set(unit, this.#step);
     this.#step = undefined;
   }
