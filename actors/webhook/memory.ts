@@ -20,8 +20,8 @@ export const WINDOW_MAX = 500;
 const WINDOW_MIN = 10;
 const ENTRIES_MAX = 50_000;
 const PAGE_URLS = 500;
-/** Maximum webhooks that are skipped until the next start; the oldest beyond are tried again. */
-const ABANDONED_MAX = 10_000;
+/** Webhooks remembered as skipped until the next start, and as finished; the oldest beyond are forgotten. */
+const REMEMBERED_MAX = 10_000;
 export const RELOAD_MS = 1_000;
 /** Maximum time of a timer, because the clock may be set. */
 const WAIT_MS_MAX = 60_000;
@@ -35,9 +35,9 @@ export class WebhookMemory {
   readonly #due = new TimerHeap<Entry>();
   /** For each read in progress, the webhooks forgotten since its start. */
   readonly #reads = new Set<Set<string>>();
-  readonly #abandoned = lastUsed<string, true>(ABANDONED_MAX);
+  readonly #abandoned = lastUsed<string, true>(REMEMBERED_MAX);
   /** Their rows may be read, and the webhooks delivered, before the effect of their creation arrives. */
-  readonly #finished = lastUsed<string, true>(ABANDONED_MAX);
+  readonly #finished = lastUsed<string, true>(REMEMBERED_MAX);
   #isStopped = false;
   #timer: TimerHandle | undefined;
 

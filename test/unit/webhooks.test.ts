@@ -317,6 +317,15 @@ describe('answers that are older than what happened meanwhile', () => {
     assert.deepEqual(counted(), [0, 0, 1]);
   });
 
+  test('the effect of a creation does not bring back what was read and delivered before it', async () => {
+    const row = world.store(A);
+    await world.restart();
+    await world.answer(TAKEN);
+    world.sender.effects.webhook({ kind: 'webhook', row });
+    await world.quiet();
+    assert.deepEqual(counted(), [0, 0, 1]);
+  });
+
   test('a redelivery of what was delivered meanwhile finds nothing', async () => {
     await world.restart();
     const { id } = world.store(A, PARKED);
