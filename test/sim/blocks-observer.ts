@@ -42,6 +42,7 @@ interface Known {
 export class BlocksObserver extends Watcher {
   readonly #instances = new Map<string, Known>();
   readonly #tokens = new Map<string, Place>();
+  readonly #ofEarlierRuns = new Set<string>();
   readonly #touched = new Set<string>();
   /** Catch lists that ran in the commit. */
   readonly #catching: (() => unknown)[] = [];
@@ -60,11 +61,15 @@ export class BlocksObserver extends Watcher {
     const place = this.#placeOf(row);
     if (place === undefined) return;
     const known = this.#knownOf(place);
-    if (after === undefined) known.given.get(place.block)?.delete(String(row.iteration));
-    // A child may have to clean up before the catch list goes on.
-    else this.#checkOrder(known, place, place.block.startsWith('child'));
     const isOutput = table === 'block_outputs' && row.output_ref === null;
-    if (after === undefined || !isOutput) return;
+    if (after === undefined) {
+      known.given.get(place.block)?.delete(String(row.iteration));
+      if (isOutput) this.#forgetRun(place);
+      return;
+    }
+    // A child may have to clean up before the catch list goes on.
+    this.#checkOrder(known, place, place.block.startsWith('child'));
+    if (!isOutput) return;
     const output = (row.output ?? {}) as Readonly<Record<string, JsonValue>>;
     const token = output[TOKEN + place.block];
     if (typeof token === 'string') {
@@ -79,6 +84,14 @@ export class BlocksObserver extends Watcher {
     for (const instance of this.#touched) this.#checkData(instance);
     this.#touched.clear();
     for (const note of this.#catching.splice(0)) note();
+  }
+
+  /** A for_each that runs again sees what its items merged in the run before as values from outside. */
+  #forgetRun({ instance, block }: Place): void {
+    for (const [token, by] of this.#tokens) {
+      const isIn = by.around.some((around) => isSideBySide(around) && around.block.id === block);
+      if (isIn && by.instance === instance) this.#ofEarlierRuns.add(token);
+    }
   }
 
   #placeOf(row: Row): Place | undefined {
@@ -146,9 +159,11 @@ export class BlocksObserver extends Watcher {
     this.#checkError(place, data._error, complain);
     const lane = laneOf(place);
     for (const [key, value] of Object.entries(data)) {
-      const by = key.startsWith(TOKEN) ? this.#tokens.get(String(value)) : undefined;
+      const token = String(value);
+      if (!key.startsWith(TOKEN) || this.#ofEarlierRuns.has(token)) continue;
+      const by = this.#tokens.get(token);
       if (by !== undefined && isOfOther(by, place))
-        complain(`what item ${by.path} merged: ${value}`);
+        complain(`what item ${by.path} merged: ${token}`);
     }
     for (const [block, ofBlock] of given) {
       const own = [...ofBlock.values()].filter((token) => {
