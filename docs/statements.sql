@@ -92,7 +92,8 @@ copy instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, prio
 
 -- writer_instance_insert_cells
 insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
-values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::timestamptz, $7::smallint, $8::text, $9::json, $10::json, $11::json, $12::json, $13::json, $14::json, $15::text, $16::integer, $17::text, $18::uuid, $19::json, $20::integer, $21::integer, $22::timestamptz, $23::timestamptz, $24::uuid, $25::text, $26::uuid, $27::text, $28::json, $29::bigint);
+select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure, r.timeout
+from (select $1::uuid as id, $2::uuid as sequence_id, $3::text as tenant_id, $4::text as namespace, $5::text as state, $6::timestamptz as next_fire_at, $7::smallint as priority, $8::text as timezone, $9::json as metadata, $10::json as data, $11::json as config, $12::json as context_audit, $13::json as runtime, $14::json as execution, $15::text as concurrency_key, $16::integer as max_concurrency, $17::text as idempotency_key, $18::uuid as parent_instance_id, $19::json as creation_audit, $20::integer as signal_count, $21::integer as audit_count, $22::timestamptz as created_at, $23::timestamptz as updated_at, $24::uuid as cron_schedule_id, $25::text as traceparent, $26::uuid as release_id, $27::text as release_variant, $28::json as failure, $29::bigint as timeout) as r;
 
 -- writer_gated_instance_insert
 insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
@@ -103,16 +104,19 @@ returning id;
 
 -- writer_gated_instance_insert_lines
 insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
-select l.cells[1]::uuid, l.cells[2]::uuid, l.cells[3]::text, l.cells[4]::text, l.cells[5]::text, l.cells[6]::timestamptz, l.cells[7]::smallint, l.cells[8]::text, l.cells[9]::json, l.cells[10]::json, l.cells[11]::json, l.cells[12]::json, l.cells[13]::json, l.cells[14]::json, l.cells[15]::text, l.cells[16]::integer, l.cells[17]::text, l.cells[18]::uuid, l.cells[19]::json, l.cells[20]::integer, l.cells[21]::integer, l.cells[22]::timestamptz, l.cells[23]::timestamptz, l.cells[24]::uuid, l.cells[25]::text, l.cells[26]::uuid, l.cells[27]::text, l.cells[28]::json, l.cells[29]::bigint
+select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure, r.timeout
 from (
-  select string_to_array(line, E'\x1f', E'\x01') as cells
-  from string_to_table($1::text, E'\x0a') as line offset 0) as l
+  select l.cells[1]::uuid as id, l.cells[2]::uuid as sequence_id, l.cells[3]::text as tenant_id, l.cells[4]::text as namespace, l.cells[5]::text as state, l.cells[6]::timestamptz as next_fire_at, l.cells[7]::smallint as priority, l.cells[8]::text as timezone, l.cells[9]::json as metadata, l.cells[10]::json as data, l.cells[11]::json as config, l.cells[12]::json as context_audit, l.cells[13]::json as runtime, l.cells[14]::json as execution, l.cells[15]::text as concurrency_key, l.cells[16]::integer as max_concurrency, l.cells[17]::text as idempotency_key, l.cells[18]::uuid as parent_instance_id, l.cells[19]::json as creation_audit, l.cells[20]::integer as signal_count, l.cells[21]::integer as audit_count, l.cells[22]::timestamptz as created_at, l.cells[23]::timestamptz as updated_at, l.cells[24]::uuid as cron_schedule_id, l.cells[25]::text as traceparent, l.cells[26]::uuid as release_id, l.cells[27]::text as release_variant, l.cells[28]::json as failure, l.cells[29]::bigint as timeout
+  from (
+    select string_to_array(line, E'\x1f', E'\x01') as cells
+    from string_to_table($1::text, E'\x0a') as line offset 0) as l) as r
 on conflict do nothing
 returning id;
 
 -- writer_gated_instance_insert_cells
 insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
-values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::timestamptz, $7::smallint, $8::text, $9::json, $10::json, $11::json, $12::json, $13::json, $14::json, $15::text, $16::integer, $17::text, $18::uuid, $19::json, $20::integer, $21::integer, $22::timestamptz, $23::timestamptz, $24::uuid, $25::text, $26::uuid, $27::text, $28::json, $29::bigint)
+select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure, r.timeout
+from (select $1::uuid as id, $2::uuid as sequence_id, $3::text as tenant_id, $4::text as namespace, $5::text as state, $6::timestamptz as next_fire_at, $7::smallint as priority, $8::text as timezone, $9::json as metadata, $10::json as data, $11::json as config, $12::json as context_audit, $13::json as runtime, $14::json as execution, $15::text as concurrency_key, $16::integer as max_concurrency, $17::text as idempotency_key, $18::uuid as parent_instance_id, $19::json as creation_audit, $20::integer as signal_count, $21::integer as audit_count, $22::timestamptz as created_at, $23::timestamptz as updated_at, $24::uuid as cron_schedule_id, $25::text as traceparent, $26::uuid as release_id, $27::text as release_variant, $28::json as failure, $29::bigint as timeout) as r
 on conflict do nothing
 returning id;
 
@@ -127,9 +131,37 @@ update instances t set state = r.state, next_fire_at = r.next_fire_at, runtime =
 from json_to_recordset($1::json) as r(id uuid, state text, next_fire_at timestamptz, runtime json, execution json, signal_count integer, audit_count integer, updated_at timestamptz)
 where t.id = any(array[r.id]);
 
+-- writer_instance_update_lines
+update instances t set state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at
+from (
+  select l.cells[1]::uuid as id, l.cells[2]::text as state, l.cells[3]::timestamptz as next_fire_at, l.cells[4]::json as runtime, l.cells[5]::json as execution, l.cells[6]::integer as signal_count, l.cells[7]::integer as audit_count, l.cells[8]::timestamptz as updated_at
+  from (
+    select string_to_array(line, E'\x1f', E'\x01') as cells
+    from string_to_table($1::text, E'\x0a') as line offset 0) as l) as r
+where t.id = any(array[r.id]);
+
+-- writer_instance_update_cells
+update instances t set state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at
+from (select $1::uuid as id, $2::text as state, $3::timestamptz as next_fire_at, $4::json as runtime, $5::json as execution, $6::integer as signal_count, $7::integer as audit_count, $8::timestamptz as updated_at) as r
+where t.id = any(array[r.id]);
+
 -- writer_instance_change
 update instances t set creation_data = coalesce(t.creation_data, t.data), state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at, data = r.data
 from json_to_recordset($1::json) as r(id uuid, state text, next_fire_at timestamptz, runtime json, execution json, signal_count integer, audit_count integer, updated_at timestamptz, data json)
+where t.id = any(array[r.id]);
+
+-- writer_instance_change_lines
+update instances t set creation_data = coalesce(t.creation_data, t.data), state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at, data = r.data
+from (
+  select l.cells[1]::uuid as id, l.cells[2]::text as state, l.cells[3]::timestamptz as next_fire_at, l.cells[4]::json as runtime, l.cells[5]::json as execution, l.cells[6]::integer as signal_count, l.cells[7]::integer as audit_count, l.cells[8]::timestamptz as updated_at, l.cells[9]::json as data
+  from (
+    select string_to_array(line, E'\x1f', E'\x01') as cells
+    from string_to_table($1::text, E'\x0a') as line offset 0) as l) as r
+where t.id = any(array[r.id]);
+
+-- writer_instance_change_cells
+update instances t set creation_data = coalesce(t.creation_data, t.data), state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at, data = r.data
+from (select $1::uuid as id, $2::text as state, $3::timestamptz as next_fire_at, $4::json as runtime, $5::json as execution, $6::integer as signal_count, $7::integer as audit_count, $8::timestamptz as updated_at, $9::json as data) as r
 where t.id = any(array[r.id]);
 
 -- writer_instance_config
@@ -292,7 +324,8 @@ copy open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank
 
 -- writer_opentask_insert_cells
 insert into open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at)
-values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::smallint, $7::timestamptz);
+select r.task_id, r.instance_id, r.tenant_id, r.handler_name, r.queue_name, r.rank, r.created_at
+from (select $1::uuid as task_id, $2::uuid as instance_id, $3::text as tenant_id, $4::text as handler_name, $5::text as queue_name, $6::smallint as rank, $7::timestamptz as created_at) as r;
 
 -- writer_opentask_claim
 update open_tasks t set worker_id = r.worker_id, claim_epoch = r.claim_epoch, lost_claims = r.lost_claims, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, checkpoint_seq = r.checkpoint_seq
@@ -319,7 +352,8 @@ copy worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handle
 
 -- writer_task_insert_cells
 insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, idempotency_key, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, lost_claims, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch)
-values ($1::uuid, $2::uuid, $3::text, $4::text, $5::integer, $6::text, $7::text, $8::text, $9::json, $10::json, $11::json, $12::integer, $13::uuid, $14::bigint, $15::smallint, $16::text, $17::boolean, $18::text, $19::integer, $20::integer, $21::timestamptz, $22::timestamptz, $23::timestamptz, $24::json, $25::text, $26::boolean, $27::integer, $28::json, $29::json, $30::timestamptz, $31::bigint);
+select r.id, r.instance_id, r.tenant_id, r.block_id, r.node, r.iteration, r.handler_name, r.queue_name, r.params, r.overlay, r.secrets, r.attempt, r.idempotency_key, r.timeout_ms, r.priority, r.state, r.withdrawn, r.worker_id, r.claim_epoch, r.lost_claims, r.claimed_at, r.heartbeat_at, r.completed_at, r.output, r.error_message, r.error_retryable, r.checkpoint_seq, r.resume_checkpoint, r.history, r.created_at, r.ownership_epoch
+from (select $1::uuid as id, $2::uuid as instance_id, $3::text as tenant_id, $4::text as block_id, $5::integer as node, $6::text as iteration, $7::text as handler_name, $8::text as queue_name, $9::json as params, $10::json as overlay, $11::json as secrets, $12::integer as attempt, $13::uuid as idempotency_key, $14::bigint as timeout_ms, $15::smallint as priority, $16::text as state, $17::boolean as withdrawn, $18::text as worker_id, $19::integer as claim_epoch, $20::integer as lost_claims, $21::timestamptz as claimed_at, $22::timestamptz as heartbeat_at, $23::timestamptz as completed_at, $24::json as output, $25::text as error_message, $26::boolean as error_retryable, $27::integer as checkpoint_seq, $28::json as resume_checkpoint, $29::json as history, $30::timestamptz as created_at, $31::bigint as ownership_epoch) as r;
 
 -- writer_task_checkpoint
 update worker_tasks t set resume_checkpoint = r.resume_checkpoint
@@ -376,7 +410,8 @@ copy block_outputs (id, instance_id, block_id, iteration, attempt, try, output, 
 
 -- writer_output_insert_cells
 insert into block_outputs (id, instance_id, block_id, iteration, attempt, try, output, output_ref, output_size, created_at, effect)
-values ($1::uuid, $2::uuid, $3::text, $4::text, $5::integer, $6::integer, $7::json, $8::text, $9::integer, $10::timestamptz, $11::json);
+select r.id, r.instance_id, r.block_id, r.iteration, r.attempt, r.try, r.output, r.output_ref, r.output_size, r.created_at, r.effect
+from (select $1::uuid as id, $2::uuid as instance_id, $3::text as block_id, $4::text as iteration, $5::integer as attempt, $6::integer as try, $7::json as output, $8::text as output_ref, $9::integer as output_size, $10::timestamptz as created_at, $11::json as effect) as r;
 
 -- writer_snapshot_clear
 delete from iteration_snapshots t
@@ -424,7 +459,8 @@ copy audit_log (instance_id, seq, tenant_id, entries, created_at) from stdin wit
 
 -- writer_audit_insert_cells
 insert into audit_log (instance_id, seq, tenant_id, entries, created_at)
-values ($1::uuid, $2::integer, $3::text, $4::json, $5::timestamptz);
+select r.instance_id, r.seq, r.tenant_id, r.entries, r.created_at
+from (select $1::uuid as instance_id, $2::integer as seq, $3::text as tenant_id, $4::json as entries, $5::timestamptz as created_at) as r;
 
 -- writer_steplog_insert
 insert into step_logs (id, instance_id, entries, created_at)

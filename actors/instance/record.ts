@@ -157,13 +157,15 @@ export function sectionsOf({ snapshot, context_audit: audit }: InstanceRecord) {
   return { data: snapshot.data, config: snapshot.config, audit };
 }
 
-/** The row of `instance.update`. Text costs a third of JSON.stringify on the hot path. */
+/** The row of `instance.update`. */
 export function changingRow(record: InstanceRecord): string {
-  return `{${changingPairs(record)}}`;
+  return rowOf(INSTANCE.update, progressCells(record));
 }
 
+/** The row of `instance.change`. */
 export function changedRow(record: InstanceRecord): string {
-  return `{${changingPairs(record)},"data":${textOfJson(record.snapshot.data)}}`;
+  const data = textOfJson(record.snapshot.data);
+  return rowOf(INSTANCE.change, { ...progressCells(record), data });
 }
 
 /** The row of `instance.insert`. The audit is JSON with commas, the schedule an id. */
@@ -216,17 +218,17 @@ function wholeCells(record: InstanceRecord, creationAudit: string, schedule: str
   };
 }
 
-function changingPairs(record: InstanceRecord): string {
-  const { snapshot } = record;
-  const at = snapshot.nextFireAt;
-  return (
-    `"id":"${record.id}","state":"${snapshot.state}",` +
-    `"next_fire_at":${at === null ? 'null' : `"${isoTime(at)}"`},` +
-    `"runtime":${objectText(snapshot.runtime)},` +
-    `"execution":${JSON.stringify(snapshot.execution)},` +
-    `"signal_count":${record.signal_count},"audit_count":${record.audit_count},` +
-    `"updated_at":"${record.updated_at}"`
-  );
+function progressCells({ id, snapshot, signal_count, audit_count, updated_at }: InstanceRecord) {
+  return {
+    id,
+    state: snapshot.state,
+    next_fire_at: isoTimeOrNull(snapshot.nextFireAt),
+    runtime: objectText(snapshot.runtime),
+    execution: JSON.stringify(snapshot.execution),
+    signal_count,
+    audit_count,
+    updated_at,
+  };
 }
 
 /** @param text used if the section is still `raw`, the one of the request */

@@ -62,7 +62,9 @@ const PROGRESS = columnsOf(
 const LATER = columnsOf(INSTANCES, 'creation_data', 'continuity_id', 'ownership_epoch', 'fence');
 
 /** A context is written only when it changes; the first one is kept for replays. */
-const CHANGE = update(INSTANCES, [...PROGRESS, 'data'], { keeps: { creation_data: 'data' } });
+const CHANGE = lined(
+  update(INSTANCES, [...PROGRESS, 'data'], { keeps: { creation_data: 'data' } }),
+);
 
 /** The parts of a statement that deletes the instances in `doomed` and all their rows. */
 function instancesGone(tables: readonly Table[]): string[] {
@@ -89,7 +91,7 @@ export const INSTANCE = mutations('instance', {
   insert: { ...lined(insert(INSTANCES, { without: LATER })), gate: { isOfBatches: true } },
   // The unit of the parent may have a gate.
   insertChild: insert(INSTANCES, { without: LATER }, 'nothing'),
-  update: { ...update(INSTANCES, PROGRESS), narrows: CHANGE },
+  update: { ...lined(update(INSTANCES, PROGRESS)), narrows: [CHANGE] },
   change: CHANGE,
   config: update(INSTANCES, ['config', 'context_audit']),
   rebind: update(INSTANCES, ['sequence_id']),

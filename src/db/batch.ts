@@ -5,7 +5,8 @@
 
 import type { UnitGate } from '../core/unit.js';
 import type { UnitCounts } from '../metrics/ledger.js';
-import { isLine } from './lines.js';
+import { isLine, laidOver } from './lines.js';
+import type { Mutation } from './mutation.js';
 import type { Forms, Statement } from './statements.js';
 import type { Kind, Kinds } from './store.js';
 import type { Ack, UnitEnvelope } from './units.js';
@@ -137,23 +138,22 @@ export function bodyCommands(
         if (isGate(kinds, unit, i)) continue;
         if (unit.gate === 'batch' && !inserted.has(instanceOf(mutations, i))) continue;
       }
-      const { merge, group, narrows } = kindAt(kinds, mutations, i);
+      const { mutation, merge, group, narrows } = kindAt(kinds, mutations, i);
       if (merge === 'latest') {
         const rows = latest.get(group) ?? new Map<string, LatestRow>();
         if (rows.size === 0) latest.set(group, rows);
         const key = mutations[i + 1] as string;
-        const earlier = narrows === undefined ? undefined : rows.get(key);
-        if (earlier !== undefined && earlier.kind === narrows) earlier.over = row;
-        else rows.set(key, { kind: mutations[i] as number, row });
+        const earlier = narrows.length === 0 ? undefined : rows.get(key);
+        if (earlier !== undefined && narrows.includes(earlier.mutation.place)) {
+          earlier.row = laidOver(earlier, { mutation, row });
+        } else rows.set(key, { mutation, row });
       } else {
         append(all, mutations[i] as number, row);
       }
     }
   }
   for (const rows of latest.values()) {
-    for (const { kind, row, over } of rows.values()) {
-      append(all, kind, over === undefined ? row : laidOver(row, over));
-    }
+    for (const { mutation, row } of rows.values()) append(all, mutation.place, row);
   }
   return commandsOf(all, (kind) => kinds[kind]!.forms);
 }
@@ -168,15 +168,8 @@ export function committedAck(unit: BatchUnit, inserted = NOTHING_INSERTED): Ack 
 }
 
 interface LatestRow {
-  readonly kind: number;
-  readonly row: string;
-  /** Row of a later kind that narrows this one. */
-  over?: string;
-}
-
-/** Postgres takes the last value of a field that both rows have, as every reader of JSON does. */
-function laidOver(earlier: string, later: string): string {
-  return `${earlier.slice(0, -1)},${later.slice(1)}`;
+  readonly mutation: Mutation;
+  row: string;
 }
 
 type RowsOfKinds = { readonly objects: string[][]; readonly lines: string[][] };

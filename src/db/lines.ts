@@ -1,13 +1,13 @@
 /**
- * Rows as lines: the cells of a row as text, in the order of its columns, for the inserts that every
- * instance makes. Postgres parses a line for a third of the cost of a JSON object, whose members are looked
+ * Rows as lines: the cells of a row as text, in the order of its columns, for the inserts and updates that
+ * every instance makes. Postgres parses a line for a third of the cost of a JSON object, whose members are looked
  * up by name and whose nested values are read three times (docs/decisions/0001-group-commit.md).
  *
  * The separators are control characters, which JSON text never contains. A row with a cell that a line
  * cannot hold is sent as a JSON object, so nothing is escaped. Pure.
  */
 
-import { fieldsOf, type Insert, type Mutation } from './mutation.js';
+import { fieldsOf, type Insert, type Mutation, type Update } from './mutation.js';
 import type { BaseType } from './table.js';
 
 export const CELL_END = '\u001f';
@@ -27,14 +27,18 @@ export interface RowWriters {
   readonly ofValues: (values: Cells) => string;
 }
 
-export type Lined<Row extends object> = Insert<Row> & { readonly lines: RowWriters };
+export interface Lined<Row extends object> extends Pick<Mutation<Row>, 'row'> {
+  readonly lines: RowWriters;
+}
 
-/** Allows lines as rows. Plain inserts only: COPY cannot handle conflicts. */
-export function lined<Row extends object>(insert: Insert<Row>): Lined<Row> {
-  if (insert.onConflict !== 'error') throw new Error('lines have no conflicts');
-  const columns = fieldsOf(insert).map(([name, type]) => ({ name, type }));
+/** Allows lines as rows. Of inserts plain ones only: COPY cannot handle conflicts. */
+export function lined<M extends Insert | Update>(mutation: M): M & { readonly lines: RowWriters } {
+  if (mutation.does === 'insert' && mutation.onConflict !== 'error') {
+    throw new Error('lines have no conflicts');
+  }
+  const columns = fieldsOf(mutation).map(([name, type]) => ({ name, type }));
   const ofCells = writerOf(columns, cellOf);
-  return { ...insert, lines: { columns, ofCells, ofValues: writerOf(columns, cellOfValue) } };
+  return { ...mutation, lines: { columns, ofCells, ofValues: writerOf(columns, cellOfValue) } };
 }
 
 /** Separators, and lone surrogates, which UTF-8 cannot encode. */
@@ -57,8 +61,11 @@ export function objectOf<Row extends object>(
 
 /** Takes JSON values instead of their texts. */
 export function rowText(mutation: Mutation, row: object): string {
-  const lines = mutation.does === 'insert' ? mutation.lines : undefined;
-  return lines === undefined ? JSON.stringify(row) : lines.ofValues(row as Cells);
+  return linesOf(mutation)?.ofValues(row as Cells) ?? JSON.stringify(row);
+}
+
+export function linesOf(mutation: Mutation): RowWriters | undefined {
+  return mutation.does === 'insert' || mutation.does === 'update' ? mutation.lines : undefined;
 }
 
 export function cellsOf(line: string): (string | null)[] {
@@ -68,6 +75,29 @@ export function cellsOf(line: string): (string | null)[] {
 /** A JSON object begins with a brace, a first cell never does. */
 export function isLine(row: string): boolean {
   return row.charCodeAt(0) !== 0x7b;
+}
+
+interface RowOfKind {
+  readonly mutation: Mutation;
+  readonly row: string;
+}
+
+/** An earlier row with the values of a later one, whose columns are the first ones of the earlier row. */
+export function laidOver(earlier: RowOfKind, later: RowOfKind): string {
+  if (isLine(earlier.row) && isLine(later.row)) {
+    const first = later.row.split(CELL_END);
+    return [...first, ...earlier.row.split(CELL_END).slice(first.length)].join(CELL_END);
+  }
+  // Postgres takes the last value of a field that both rows have, as every reader of JSON does.
+  return `${jsonOfRow(earlier).slice(0, -1)},${jsonOfRow(later).slice(1)}`;
+}
+
+function jsonOfRow({ mutation, row }: RowOfKind): string {
+  if (!isLine(row)) return row;
+  const { columns } = linesOf(mutation)!;
+  const cells = cellsOf(row);
+  const entries = columns.map(({ name }, i) => [name, cells[i]] as const);
+  return jsonOf(columns, Object.fromEntries(entries), cellOf);
 }
 
 type CellOf = (type: BaseType, value: Cell | undefined) => Cell | undefined;

@@ -36,8 +36,8 @@ interface Rule<Row extends object> {
   readonly table: Table;
   /** Kinds of a group write the same row, such as setting and clearing a timer. */
   readonly group: string;
-  /** It writes some columns of this kind, and is merged into its row. */
-  readonly narrows?: Mutation;
+  /** It writes the first columns of these kinds, and is merged into their rows. */
+  readonly narrows?: readonly Mutation[];
   /** Exists in the type only. */
   readonly row?: Row;
 }
@@ -60,6 +60,7 @@ export interface Update<Row extends object = object> extends Rule<Row> {
   readonly columns: readonly string[];
   /** Column → the column whose value before its first change it stores. */
   readonly keeps: Readonly<Record<string, string>>;
+  readonly lines?: RowWriters;
 }
 
 export interface Delete<Row extends object = object> extends Rule<Row> {

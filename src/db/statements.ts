@@ -4,7 +4,7 @@
  * lists them. No statement reads a table to decide: the actor that owns the row has decided.
  */
 
-import { CELL_END, LINE_END, NULL_CELL } from './lines.js';
+import { CELL_END, LINE_END, linesOf, NULL_CELL } from './lines.js';
 import {
   type Delete,
   fieldsOf,
@@ -90,7 +90,7 @@ function rowsOf(mutation: Mutation): string {
   return `json_to_recordset($1::json) as r(${fields.join(', ')})`;
 }
 
-function insertText(mutation: Insert, rows = rowsOf(mutation)): string {
+function insertText(mutation: Insert, rows: string): string {
   const { table, columns, defaults, onConflict } = mutation;
   const value = (column: string) => {
     if (columnType(table, column).base === 'bytea') return `decode(r.${column}, 'base64')`;
@@ -105,21 +105,17 @@ function insertText(mutation: Insert, rows = rowsOf(mutation)): string {
   return `${conflict} update set ${onConflict.map((column) => `${column} = excluded.${column}`).join(', ')}`;
 }
 
-function updateText(mutation: Update): string {
-  const { table, columns, keeps } = mutation;
+function updateText({ table, columns, keeps }: Update, rows: string): string {
   const { key, name } = table;
   const sets = [
     ...Object.entries(keeps).map(([kept, of]) => `${kept} = coalesce(t.${kept}, t.${of})`),
     ...columns.filter((column) => !key.includes(column)).map((column) => `${column} = r.${column}`),
   ];
-  return (
-    `update ${name} t set ${sets.join(', ')}\nfrom ${rowsOf(mutation)}\n` + `where ${rowsWith(key)}`
-  );
+  return `update ${name} t set ${sets.join(', ')}\nfrom ${rows}\nwhere ${rowsWith(key)}`;
 }
 
-function deleteText(mutation: Delete): string {
-  const { table, columns, where } = mutation;
-  return `delete from ${table.name} t\nusing ${rowsOf(mutation)}\nwhere ${rowsWith(columns, where)}`;
+function deleteText({ table, columns, where }: Delete, rows: string): string {
+  return `delete from ${table.name} t\nusing ${rows}\nwhere ${rowsWith(columns, where)}`;
 }
 
 /** Condition on rows with the given values in these columns, and these values in others. */
@@ -132,16 +128,17 @@ function rowsWith(columns: readonly string[], values: Delete['where'] = {}): str
   ].join(' and ');
 }
 
-function textOf(mutation: Mutation, tables: readonly Table[]): string {
+/** @param rows SQL of the given rows, with the alias r */
+function textOf(mutation: Mutation, rows: string, tables: readonly Table[] = []): string {
   switch (mutation.does) {
     case 'insert':
-      return insertText(mutation);
+      return insertText(mutation, rows);
     case 'update':
-      return updateText(mutation);
+      return updateText(mutation, rows);
     case 'delete':
-      return deleteText(mutation);
+      return deleteText(mutation, rows);
     case 'special':
-      return mutation.text(rowsOf(mutation), tables);
+      return mutation.text(rows, tables);
   }
 }
 
@@ -153,10 +150,9 @@ const nameOf = (verb: string, { kind }: Mutation) =>
 /** $1 is a JSON array of rows, whose fields are the columns named here. */
 export function formsOf(mutation: Mutation, tables: readonly Table[]): Forms {
   const name = nameOf('', mutation);
-  const lines = mutation.does === 'insert' && mutation.lines !== undefined;
   return {
-    objects: { name, text: textOf(mutation, tables) },
-    lines: lines ? copied(mutation, name) : undefined,
+    objects: { name, text: textOf(mutation, rowsOf(mutation), tables) },
+    lines: linesOf(mutation) && lineForm(mutation, name),
   };
 }
 
@@ -166,9 +162,9 @@ const GATE = 'on conflict do nothing\nreturning id';
 /** An existing row stays, and is missing from the result; so is a new one whose id is in `unless`. */
 export function gateForms(mutation: Insert, { unless }: Gate): Forms {
   const name = nameOf('gated_', mutation);
-  const lines = mutation.lines === undefined ? undefined : gatedLines(mutation, name);
+  const lines = mutation.lines && splitForm(mutation, name, `\n${GATE}`);
   if (unless === undefined) {
-    return { objects: { name, text: `${insertText(mutation)}\n${GATE}` }, lines };
+    return { objects: { name, text: `${insertText(mutation, rowsOf(mutation))}\n${GATE}` }, lines };
   }
   // Citus compares with a table only if the source is a materialized CTE (docs/operate/citus.md).
   const given = `with given as materialized (\n  select * from ${rowsOf(mutation)}\n)`;
@@ -184,30 +180,31 @@ function escaped(character: string): string {
 /** No row contains the quote character. */
 const CSV = `format csv, delimiter ${escaped(CELL_END)}, null ${escaped(NULL_CELL)}, quote E'\\x02'`;
 
-function copied(mutation: Insert, name: string): Statement {
+function lineForm(mutation: Mutation, name: string): Statement {
+  const split = splitForm(mutation, name);
+  if (mutation.does !== 'insert') return split;
   const { table, columns } = mutation;
   const text = `copy ${table.name} (${columns.join(', ')}) from stdin with (${CSV})`;
-  const ofCells = { name: `${name}_cells`, text: cellsText(mutation) };
-  return { name: `${name}_lines`, text, isCopy: true, ofCells };
+  return { ...split, text, isCopy: true };
 }
 
-function cellsText(mutation: Insert): string {
-  const { table, columns } = mutation;
-  const cells = fieldsOf(mutation).map(([, type], i) => `$${i + 1}::${type}`);
-  return `insert into ${table.name} (${columns.join(', ')})\nvalues (${cells.join(', ')})`;
+/** For what COPY cannot do; $1 is the text. The offset prevents splitting each line once per column. */
+function splitForm(mutation: Mutation, name: string, end = ''): Statement {
+  const lines = `(
+  select ${typedCells(mutation, (i) => `l.cells[${i}]`)}
+  from (
+    select string_to_array(line, ${escaped(CELL_END)}, ${escaped(NULL_CELL)}) as cells
+    from string_to_table($1::text, ${escaped(LINE_END)}) as line offset 0) as l) as r`;
+  const cells = `(select ${typedCells(mutation, (i) => `$${i}`)}) as r`;
+  return {
+    name: `${name}_lines`,
+    text: textOf(mutation, lines) + end,
+    ofCells: { name: `${name}_cells`, text: textOf(mutation, cells) + end },
+  };
 }
 
-/** COPY cannot do this; $1 is the text. The offset prevents splitting each line once per column. */
-function gatedLines(mutation: Insert, name: string): Statement {
-  const { table, columns } = mutation;
-  const cells = fieldsOf(mutation).map(([, type], i) => `l.cells[${i + 1}]::${type}`);
-  const text = `
-insert into ${table.name} (${columns.join(', ')})
-select ${cells.join(', ')}
-from (
-  select string_to_array(line, ${escaped(CELL_END)}, ${escaped(NULL_CELL)}) as cells
-  from string_to_table($1::text, ${escaped(LINE_END)}) as line offset 0) as l
-${GATE}`;
-  const ofCells = { name: `${name}_cells`, text: `${cellsText(mutation)}\n${GATE}` };
-  return { name: `${name}_lines`, text, ofCells };
+function typedCells(mutation: Mutation, cell: (number: number) => string): string {
+  return fieldsOf(mutation)
+    .map(([name, type], i) => `${cell(i + 1)}::${type} as ${name}`)
+    .join(', ');
 }

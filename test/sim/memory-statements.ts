@@ -323,9 +323,10 @@ function remove(
 /** Name of the prepared statement → what it does. */
 export const RUNS: ReadonlyMap<string, Run> = new Map([
   ...MUTATION_KINDS.map((kind) => [STATEMENTS[kind]!.name, runOf(kind)] as const),
-  ...Object.entries(LINE_STATEMENTS).flatMap(([kind, { name, ofCells }]) => {
-    const insert = MUTATIONS[kind] as Insert;
-    return [[name, copyRun(insert)] as const, [ofCells!.name, insertRun(insert)] as const];
+  ...Object.entries(LINE_STATEMENTS).flatMap(([kind, { name, isCopy, ofCells }]) => {
+    const run = runOf(kind);
+    const ofLines = isCopy ? copyRun(MUTATIONS[kind] as Insert) : run;
+    return [[name, ofLines] as const, [ofCells!.name, run] as const];
   }),
   ...[GATED_STATEMENTS, GATED_LINE_STATEMENTS].flatMap((statements) =>
     Object.entries(statements).flatMap(([kind, statement]) => {

@@ -212,8 +212,8 @@ export function stored(type: BaseType, value: JsonValue | undefined): JsonValue 
     case 'text':
       return typeof value === 'string' ? value : JSON.stringify(value);
     case 'boolean':
-      if (typeof value !== 'boolean') throw new SqlError('22P02', 'invalid boolean');
-      return value;
+      if (!/^(true|false)$/.test(String(value))) throw new SqlError('22P02', 'invalid boolean');
+      return String(value) === 'true';
     case 'uuid':
       if (typeof value !== 'string' || !UUID.test(value)) {
         throw new SqlError('22P02', 'invalid input syntax for type uuid');
@@ -224,11 +224,11 @@ export function stored(type: BaseType, value: JsonValue | undefined): JsonValue 
     case 'smallint':
     case 'integer':
     case 'bigint':
-      if (typeof value !== 'number' || !Number.isInteger(value)) {
+      if (!/^-?\d+$/.test(String(value))) {
         throw new SqlError('22P02', `invalid input syntax for type ${type}`);
       }
-      if (Math.abs(value) > INTEGER_MAX[type]) throw new SqlError('22003', 'out of range');
-      return value;
+      if (Math.abs(Number(value)) > INTEGER_MAX[type]) throw new SqlError('22003', 'out of range');
+      return Number(value);
   }
 }
 

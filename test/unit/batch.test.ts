@@ -155,8 +155,8 @@ function rowOf(text: string): Row {
 
 /** A kind writes the columns of those that narrow it, too. */
 function textOf(kind: string, key: string, value: number): string {
-  const narrower = MUTATION_KINDS.filter(
-    (it) => (MUTATIONS[it]! as Mutation).narrows?.kind === kind,
+  const narrower = MUTATION_KINDS.filter((it) =>
+    (MUTATIONS[it]! as Mutation).narrows?.some((wide) => wide.kind === kind),
   );
   const columns = [kind, ...narrower].map((column) => [column, value]);
   return JSON.stringify({ key, ...Object.fromEntries(columns) });

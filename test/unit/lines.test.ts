@@ -5,9 +5,11 @@ import { test } from 'node:test';
 import { AUDIT, OUTPUT } from '../../actors/instance/output-tables.js';
 import { newRecord, wholeLine, wholeRow } from '../../actors/instance/record.js';
 import { INSTANCE, TIMER } from '../../actors/instance/tables.js';
-import { isLine, rowOf, rowText } from '../../src/db/lines.js';
+import { isLine, laidOver, rowOf, rowText } from '../../src/db/lines.js';
 import { RowsBuffer } from '../../src/db/writer-session.js';
+import { MUTATION_KINDS, MUTATIONS } from '../helpers/store.js';
 import { readRow } from '../helpers/unit-rows.js';
+import { instanceUpdate } from '../helpers/writer.js';
 
 const ID = '01950000-0000-7000-8000-00000000000a';
 const AT = '2031-01-01T00:00:00.000Z';
@@ -77,4 +79,32 @@ test('the line of an instance has what its object has', () => {
   assert.equal(isLine(line), true);
   const nulls = INSTANCE.insert.lines.columns.map(({ name }) => [name, null]);
   assert.deepEqual(readRow('instance.insert', line), { ...Object.fromEntries(nulls), ...object });
+});
+
+test('a row laid over another one keeps the other columns of it, whichever forms the two have', () => {
+  const [, , before] = instanceUpdate(1, 'running');
+  const [, , after] = instanceUpdate(1, 'waiting', 4);
+  const wide = { ...before, data: { a: [1, 'ä'] } };
+  const { change, update } = INSTANCE;
+  const forms = (mutation: typeof change | typeof update, row: object) =>
+    [rowText(mutation, row), JSON.stringify(row)].map((text) => ({ mutation, row: text }));
+  for (const earlier of forms(change, wide)) {
+    for (const later of forms(update, after)) {
+      const text = laidOver(earlier, later);
+      assert.equal(isLine(text), isLine(earlier.row) && isLine(later.row));
+      const row = readRow('instance.change', text);
+      // Postgres reads numbers of columns from strings, too.
+      for (const column of ['signal_count', 'audit_count']) row[column] = Number(row[column]);
+      assert.deepEqual(row, { ...wide, ...after });
+    }
+  }
+});
+
+test('a kind that narrows another one writes its first columns', () => {
+  for (const kind of MUTATION_KINDS) {
+    const { columns = [], narrows = [] } = MUTATIONS[kind] as typeof INSTANCE.update;
+    for (const wide of narrows as (typeof INSTANCE.change)[]) {
+      assert.deepEqual(wide.columns.slice(0, columns.length), columns, kind);
+    }
+  }
 });
