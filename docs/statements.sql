@@ -126,6 +126,22 @@ select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r
 from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text, failure json, timeout bigint)
 on conflict (id) do nothing;
 
+-- writer_instance_insertchild_lines
+insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
+select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure, r.timeout
+from (
+  select l.cells[1]::uuid as id, l.cells[2]::uuid as sequence_id, l.cells[3]::text as tenant_id, l.cells[4]::text as namespace, l.cells[5]::text as state, l.cells[6]::timestamptz as next_fire_at, l.cells[7]::smallint as priority, l.cells[8]::text as timezone, l.cells[9]::json as metadata, l.cells[10]::json as data, l.cells[11]::json as config, l.cells[12]::json as context_audit, l.cells[13]::json as runtime, l.cells[14]::json as execution, l.cells[15]::text as concurrency_key, l.cells[16]::integer as max_concurrency, l.cells[17]::text as idempotency_key, l.cells[18]::uuid as parent_instance_id, l.cells[19]::json as creation_audit, l.cells[20]::integer as signal_count, l.cells[21]::integer as audit_count, l.cells[22]::timestamptz as created_at, l.cells[23]::timestamptz as updated_at, l.cells[24]::uuid as cron_schedule_id, l.cells[25]::text as traceparent, l.cells[26]::uuid as release_id, l.cells[27]::text as release_variant, l.cells[28]::json as failure, l.cells[29]::bigint as timeout
+  from (
+    select string_to_array(line, E'\x1f', E'\x01') as cells
+    from string_to_table($1::text, E'\x0a') as line offset 0) as l) as r
+on conflict (id) do nothing;
+
+-- writer_instance_insertchild_cells
+insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
+select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure, r.timeout
+from (select $1::uuid as id, $2::uuid as sequence_id, $3::text as tenant_id, $4::text as namespace, $5::text as state, $6::timestamptz as next_fire_at, $7::smallint as priority, $8::text as timezone, $9::json as metadata, $10::json as data, $11::json as config, $12::json as context_audit, $13::json as runtime, $14::json as execution, $15::text as concurrency_key, $16::integer as max_concurrency, $17::text as idempotency_key, $18::uuid as parent_instance_id, $19::json as creation_audit, $20::integer as signal_count, $21::integer as audit_count, $22::timestamptz as created_at, $23::timestamptz as updated_at, $24::uuid as cron_schedule_id, $25::text as traceparent, $26::uuid as release_id, $27::text as release_variant, $28::json as failure, $29::bigint as timeout) as r
+on conflict (id) do nothing;
+
 -- writer_instance_update
 update instances t set state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at
 from json_to_recordset($1::json) as r(id uuid, state text, next_fire_at timestamptz, runtime json, execution json, signal_count integer, audit_count integer, updated_at timestamptz)
@@ -145,23 +161,42 @@ update instances t set state = r.state, next_fire_at = r.next_fire_at, runtime =
 from (select $1::uuid as id, $2::text as state, $3::timestamptz as next_fire_at, $4::json as runtime, $5::json as execution, $6::integer as signal_count, $7::integer as audit_count, $8::timestamptz as updated_at) as r
 where t.id = any(array[r.id]);
 
+-- writer_instance_patch
+update instances t set state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at, data_patch = r.data_patch
+from json_to_recordset($1::json) as r(id uuid, state text, next_fire_at timestamptz, runtime json, execution json, signal_count integer, audit_count integer, updated_at timestamptz, data_patch json)
+where t.id = any(array[r.id]);
+
+-- writer_instance_patch_lines
+update instances t set state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at, data_patch = r.data_patch
+from (
+  select l.cells[1]::uuid as id, l.cells[2]::text as state, l.cells[3]::timestamptz as next_fire_at, l.cells[4]::json as runtime, l.cells[5]::json as execution, l.cells[6]::integer as signal_count, l.cells[7]::integer as audit_count, l.cells[8]::timestamptz as updated_at, l.cells[9]::json as data_patch
+  from (
+    select string_to_array(line, E'\x1f', E'\x01') as cells
+    from string_to_table($1::text, E'\x0a') as line offset 0) as l) as r
+where t.id = any(array[r.id]);
+
+-- writer_instance_patch_cells
+update instances t set state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at, data_patch = r.data_patch
+from (select $1::uuid as id, $2::text as state, $3::timestamptz as next_fire_at, $4::json as runtime, $5::json as execution, $6::integer as signal_count, $7::integer as audit_count, $8::timestamptz as updated_at, $9::json as data_patch) as r
+where t.id = any(array[r.id]);
+
 -- writer_instance_change
-update instances t set creation_data = coalesce(t.creation_data, t.data), state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at, data = r.data
-from json_to_recordset($1::json) as r(id uuid, state text, next_fire_at timestamptz, runtime json, execution json, signal_count integer, audit_count integer, updated_at timestamptz, data json)
+update instances t set creation_data = coalesce(t.creation_data, t.data), state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at, data_patch = r.data_patch, data = r.data
+from json_to_recordset($1::json) as r(id uuid, state text, next_fire_at timestamptz, runtime json, execution json, signal_count integer, audit_count integer, updated_at timestamptz, data_patch json, data json)
 where t.id = any(array[r.id]);
 
 -- writer_instance_change_lines
-update instances t set creation_data = coalesce(t.creation_data, t.data), state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at, data = r.data
+update instances t set creation_data = coalesce(t.creation_data, t.data), state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at, data_patch = r.data_patch, data = r.data
 from (
-  select l.cells[1]::uuid as id, l.cells[2]::text as state, l.cells[3]::timestamptz as next_fire_at, l.cells[4]::json as runtime, l.cells[5]::json as execution, l.cells[6]::integer as signal_count, l.cells[7]::integer as audit_count, l.cells[8]::timestamptz as updated_at, l.cells[9]::json as data
+  select l.cells[1]::uuid as id, l.cells[2]::text as state, l.cells[3]::timestamptz as next_fire_at, l.cells[4]::json as runtime, l.cells[5]::json as execution, l.cells[6]::integer as signal_count, l.cells[7]::integer as audit_count, l.cells[8]::timestamptz as updated_at, l.cells[9]::json as data_patch, l.cells[10]::json as data
   from (
     select string_to_array(line, E'\x1f', E'\x01') as cells
     from string_to_table($1::text, E'\x0a') as line offset 0) as l) as r
 where t.id = any(array[r.id]);
 
 -- writer_instance_change_cells
-update instances t set creation_data = coalesce(t.creation_data, t.data), state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at, data = r.data
-from (select $1::uuid as id, $2::text as state, $3::timestamptz as next_fire_at, $4::json as runtime, $5::json as execution, $6::integer as signal_count, $7::integer as audit_count, $8::timestamptz as updated_at, $9::json as data) as r
+update instances t set creation_data = coalesce(t.creation_data, t.data), state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at, data_patch = r.data_patch, data = r.data
+from (select $1::uuid as id, $2::text as state, $3::timestamptz as next_fire_at, $4::json as runtime, $5::json as execution, $6::integer as signal_count, $7::integer as audit_count, $8::timestamptz as updated_at, $9::json as data_patch, $10::json as data) as r
 where t.id = any(array[r.id]);
 
 -- writer_instance_config

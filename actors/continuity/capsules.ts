@@ -16,6 +16,7 @@ import { isoTime } from '../../src/base/time.js';
 import { KEY_BYTES, type PayloadKey, parseTransferKey } from '../../src/core/sealing/keys.js';
 import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
 import type { Plans } from '../catalog/plans.js';
+import { dataOf } from '../instance/context-data.js';
 import { type LivePlace, placeSha256 } from '../instance/core/live-place.js';
 import type { Turn } from '../runtime/turn.js';
 import {
@@ -174,7 +175,7 @@ export async function placeOf(rows: ContinuityRows, instance: string): Promise<P
   const row = await rows.one('place', instance);
   if (row === undefined) return undefined;
   const place = {
-    data: JSON.parse(row.data) as JsonObject,
+    data: dataOf(row).data,
     config: JSON.parse(row.config) as JsonObject,
     audit: JSON.parse(row.context_audit) as JsonValue[],
     execution: JSON.parse(row.execution) as Execution,

@@ -57,7 +57,8 @@ const CARRIED_MAX = PAYLOAD_LIST_MAX + 1;
 /** Carried by a capsule, or checked by a migration. */
 const PLACE = [
   ...['tenant_id', 'sequence_id', 'namespace', 'state', 'next_fire_at', 'priority', 'timezone'],
-  ...['timeout', 'metadata', 'data', 'config', 'context_audit', 'runtime', 'execution'],
+  ...['timeout', 'metadata', 'data', 'data_patch', 'config', 'context_audit', 'runtime'],
+  'execution',
   'parent_instance_id',
 ] as const;
 export type PlaceRow = Selected<typeof INSTANCES, (typeof PLACE)[number]> &

@@ -33,7 +33,7 @@ import {
   newRecord,
   offersTasks,
   permitStatus,
-  wholeRow,
+  wholeLine,
 } from './record.js';
 import { FAMILY_MESSAGE, INSTANCE } from './tables.js';
 
@@ -247,7 +247,7 @@ export function startChild(
   }
   if (child !== undefined) {
     const record = newRecord(child, actor.env.now());
-    turn.put(INSTANCE.insertChild, child.id, wholeRow(record));
+    turn.put(INSTANCE.insertChild, child.id, wholeLine(record));
     sendToPeer(actor, turn, child.id, putFirstTimer(turn, record));
     turn.count('engine_child_instances_total');
     const isPaused = actor.record.snapshot.state === 'paused';

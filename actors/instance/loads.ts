@@ -88,6 +88,7 @@ export const TASK_ALIASES: readonly (readonly [column: keyof WorkerTaskRow, alia
 export const LARGE_COLUMNS: ReadonlySet<string> = new Set([
   'metadata',
   'data',
+  'data_patch',
   'config',
   'runtime',
   'execution',

@@ -9,20 +9,21 @@ import { type JsonObject, type JsonValue, textOfJson } from '../../src/base/json
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/base/time.js';
 import { type CreationBody, idempotencyKeyOf } from '../../src/core/creation-key.js';
 import type { Snapshot } from '../../src/core/progress.js';
-import { objectOf, rowOf } from '../../src/db/lines.js';
+import { rowOf } from '../../src/db/lines.js';
+import type { Update } from '../../src/db/mutation.js';
 import { stamped, targetOf } from '../release/attribution.js';
 import type { Route } from '../release/core/routes.js';
 import type { NamedId, SequenceName } from '../runtime/sequence-name.js';
+import { type DataColumns, dataOf, patchText } from './context-data.js';
 import type { InstanceRow } from './loads.js';
 import type { Fence } from './orders.js';
 import type { RawSections } from './raw-sections.js';
 import { INSTANCE } from './tables.js';
 
 /** Columns that the evaluator's snapshot has. */
-type Evaluated = keyof Pick<
-  InstanceRow,
-  'state' | 'next_fire_at' | 'timezone' | 'data' | 'config' | 'runtime' | 'execution' | 'timeout'
->;
+type Evaluated =
+  | keyof DataColumns
+  | ('state' | 'next_fire_at' | 'timezone' | 'config' | 'runtime' | 'execution' | 'timeout');
 
 /** Columns that differ from the row: JSON is parsed, and null has a default. */
 interface Values {
@@ -42,6 +43,8 @@ export type InstanceRecord = {
     : InstanceRow[K];
 } & {
   readonly snapshot: Snapshot;
+  /** context.data as its column has it, without the patch. */
+  stored: JsonObject;
   /** Until the row is inserted: the request, whose text is reused for unchanged sections. */
   raw?: { readonly texts: RawSections; readonly body: CreationBody } | undefined;
 };
@@ -105,6 +108,7 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
     injected: [],
     context_audit: [],
     raw: texts && { texts, body },
+    stored: data,
     snapshot: {
       id,
       timezone: body.timezone ?? 'UTC',
@@ -127,10 +131,12 @@ function runtimeOf({ dry_run, dry_run_auto_approve: isAuto }: CreationBody): Jso
 }
 
 export function recordOfRow(row: InstanceRow): InstanceRecord {
-  const { state, next_fire_at, timezone, data, config, runtime, execution, timeout, ...columns } =
-    row;
+  const { state, next_fire_at, timezone, config, runtime, execution, timeout, ...others } = row;
+  const { data: _data, data_patch: _patch, ...columns } = others;
+  const { stored, data } = dataOf(row);
   return {
     ...columns,
+    stored,
     metadata: JSON.parse(row.metadata) as JsonObject,
     context_audit: JSON.parse(row.context_audit) as JsonValue[],
     fence: JSON.parse(row.fence ?? 'null') as Fence | null,
@@ -142,7 +148,7 @@ export function recordOfRow(row: InstanceRow): InstanceRecord {
       state,
       nextFireAt: next_fire_at === null ? null : Date.parse(next_fire_at),
       timeoutMs: timeout,
-      data: JSON.parse(data) as JsonObject,
+      data,
       config: JSON.parse(config) as JsonObject,
       runtime: JSON.parse(runtime) as JsonObject,
       execution: JSON.parse(execution) as Execution,
@@ -157,35 +163,28 @@ export function sectionsOf({ snapshot, context_audit: audit }: InstanceRecord) {
   return { data: snapshot.data, config: snapshot.config, audit };
 }
 
-/** The row of `instance.update`. */
-export function changingRow(record: InstanceRecord): string {
-  return rowOf(INSTANCE.update, progressCells(record));
+/** The narrowest mutation that writes what has changed, with its row, which counts as stored from now on. */
+export function changeOf(record: InstanceRecord, isNewData: boolean): readonly [Update, string] {
+  const { update, patch, change } = INSTANCE;
+  const { data } = record.snapshot;
+  const cells = progressCells(record);
+  if (!isNewData) return [update, rowOf(update, cells)];
+  cells.data_patch = patchText(record.stored, data);
+  if (cells.data_patch !== undefined) return [patch, rowOf(patch, cells)];
+  record.stored = data;
+  cells.data = textOfJson(data);
+  return [change, rowOf(change, cells)];
 }
 
-/** The row of `instance.change`. */
-export function changedRow(record: InstanceRecord): string {
-  const data = textOfJson(record.snapshot.data);
-  return rowOf(INSTANCE.change, { ...progressCells(record), data });
-}
-
-/** The row of `instance.insert`. The audit is JSON with commas, the schedule an id. */
+/** The row of `instance.insert` and `instance.insertChild`. The audit is JSON with commas, the schedule an id. */
 export function wholeLine(
   record: InstanceRecord,
   creationAudit = '',
   schedule: string | null = null,
 ): string {
-  return rowOf(INSTANCE.insert, wholeCells(record, creationAudit, schedule));
-}
-
-/** The same as a JSON object, for `instance.insertChild`. */
-export function wholeRow(record: InstanceRecord): string {
-  return objectOf(INSTANCE.insert, wholeCells(record, '', null));
-}
-
-function wholeCells(record: InstanceRecord, creationAudit: string, schedule: string | null) {
   const { snapshot, context_audit: audit, raw } = record;
   const failure = failureOf(record);
-  return {
+  return rowOf(INSTANCE.insert, {
     id: record.id,
     sequence_id: record.sequence_id,
     tenant_id: record.tenant_id,
@@ -215,9 +214,10 @@ function wholeCells(record: InstanceRecord, creationAudit: string, schedule: str
     release_variant: record.release_variant,
     failure: failure === null ? null : JSON.stringify(failure),
     timeout: snapshot.timeoutMs,
-  };
+  });
 }
 
+/** With the cells of a changed context, because copying the object takes longer than the rest. */
 function progressCells({ id, snapshot, signal_count, audit_count, updated_at }: InstanceRecord) {
   return {
     id,
@@ -228,6 +228,8 @@ function progressCells({ id, snapshot, signal_count, audit_count, updated_at }: 
     signal_count,
     audit_count,
     updated_at,
+    data_patch: undefined as string | undefined,
+    data: undefined as string | undefined,
   };
 }
 

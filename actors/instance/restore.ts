@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { notFound } from '../../src/base/errors.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { Plans } from '../catalog/plans.js';
+import { dataLength } from './context-data.js';
 import { nodeOfTask } from './edits.js';
 import { storedWaits } from './event-waits.js';
 import { knownGates } from './gate-rows.js';
@@ -97,7 +98,7 @@ function keepTask(actor: LiveInstance, row: WorkerTaskRow): void {
 }
 
 export function textOf({ row }: LoadedInstance): number {
-  const { data, config, metadata, execution, injected } = row;
-  const texts = [data, config, metadata, execution, injected ?? ''];
-  return texts.reduce((sum, text) => sum + text.length, 0);
+  const { config, metadata, execution, injected } = row;
+  const texts = [config, metadata, execution, injected ?? ''];
+  return texts.reduce((sum, text) => sum + text.length, dataLength(row));
 }

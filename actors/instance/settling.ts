@@ -18,8 +18,7 @@ import { recordPermit } from './limits.js';
 import { type LiveInstance, nextId } from './live-instance.js';
 import * as notes from './notes.js';
 import {
-  changedRow,
-  changingRow,
+  changeOf,
   failureOf,
   type InstanceRecord,
   offersTasks,
@@ -55,6 +54,7 @@ export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress
   turn.effects.push({ kind: 'counted', tenant: record.tenant_id, change: 'created' });
   actor.creationAudit = undefined;
   record.raw = undefined;
+  record.stored = snapshot.data;
 }
 
 export function stateBefore({ record }: LiveInstance) {
@@ -94,8 +94,8 @@ export function write(
   writeGates(actor, turn);
   const { id } = record;
   const { data, config, audit } = sectionsOf(record);
-  if (data === before.context.data) turn.put(INSTANCE.update, id, changingRow(record));
-  else turn.put(INSTANCE.change, id, changedRow(record));
+  const [kind, row] = changeOf(record, data !== before.context.data);
+  turn.put(kind, id, row);
   if (config !== before.context.config || audit !== before.context.audit) {
     turn.put(INSTANCE.config, id, { id, config, context_audit: audit });
   }

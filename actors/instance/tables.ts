@@ -19,7 +19,7 @@ export const INSTANCES = table(
     priority: 'smallint',
     timezone: 'text',
     metadata: 'json',
-    data: 'json',
+    data: 'json patched',
     config: 'json',
     context_audit: 'json',
     runtime: 'json',
@@ -38,6 +38,7 @@ export const INSTANCES = table(
     release_id: 'uuid?',
     release_variant: 'text?',
     creation_data: 'json?',
+    data_patch: 'json?',
     continuity_id: 'uuid?',
     ownership_epoch: 'bigint?',
     fence: 'json?',
@@ -59,12 +60,14 @@ const PROGRESS = columnsOf(
   'updated_at',
 );
 
-const LATER = columnsOf(INSTANCES, 'creation_data', 'continuity_id', 'ownership_epoch', 'fence');
+const LATER = ['creation_data', 'data_patch', 'continuity_id', 'ownership_epoch', 'fence'] as const;
 
-/** A context is written only when it changes; the first one is kept for replays. */
+/** A context is written only when it changes, and whole only if a patch of it would not be smaller. */
 const CHANGE = lined(
-  update(INSTANCES, [...PROGRESS, 'data'], { keeps: { creation_data: 'data' } }),
+  // The first one is kept for replays.
+  update(INSTANCES, [...PROGRESS, 'data_patch', 'data'], { keeps: { creation_data: 'data' } }),
 );
+const PATCH = { ...lined(update(INSTANCES, [...PROGRESS, 'data_patch'])), narrows: [CHANGE] };
 
 /** The parts of a statement that deletes the instances in `doomed` and all their rows. */
 function instancesGone(tables: readonly Table[]): string[] {
@@ -90,8 +93,9 @@ function instancesGone(tables: readonly Table[]): string[] {
 export const INSTANCE = mutations('instance', {
   insert: { ...lined(insert(INSTANCES, { without: LATER })), gate: { isOfBatches: true } },
   // The unit of the parent may have a gate.
-  insertChild: insert(INSTANCES, { without: LATER }, 'nothing'),
-  update: { ...lined(update(INSTANCES, PROGRESS)), narrows: [CHANGE] },
+  insertChild: lined(insert(INSTANCES, { without: LATER }, 'nothing')),
+  update: { ...lined(update(INSTANCES, PROGRESS)), narrows: [PATCH, CHANGE] },
+  patch: PATCH,
   change: CHANGE,
   config: update(INSTANCES, ['config', 'context_audit']),
   rebind: update(INSTANCES, ['sequence_id']),

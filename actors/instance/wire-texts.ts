@@ -7,7 +7,8 @@ import { type JsonObject, textOfJson } from '../../src/base/json.js';
 import { isoTimeOrNull } from '../../src/base/time.js';
 import { shownRuntime } from '../../src/core/instance-state.js';
 import { NOTE_MARK } from '../../src/core/progress.js';
-import { columnsBut, columnsOf, type StoredRow } from '../../src/db/table.js';
+import { columnsBut, type StoredRow } from '../../src/db/table.js';
+import { dataText } from './context-data.js';
 import type { ListedOutput } from './loads.js';
 import { CHECKPOINTS } from './output-tables.js';
 import { failureOf, type InstanceRecord, objectText, priorityLabel } from './record.js';
@@ -46,7 +47,7 @@ export const TASK_COLUMNS = columnsBut(
   'history',
   'ownership_epoch',
 );
-export const TASK_INSTANCE_COLUMNS = columnsOf(INSTANCES, 'data', 'config', 'traceparent');
+export const TASK_INSTANCE_COLUMNS = ['data', 'data_patch', 'config', 'traceparent'] as const;
 export type TaskWireRow = StoredRow<typeof WORKER_TASKS, (typeof TASK_COLUMNS)[number]> &
   StoredRow<typeof INSTANCES, (typeof TASK_INSTANCE_COLUMNS)[number]>;
 
@@ -55,7 +56,7 @@ export type CheckpointWireRow = StoredRow<typeof CHECKPOINTS>;
 
 /** `TaskInstance`. */
 export function instanceText(row: InstanceWireRow): string {
-  return instanceRecordText(row, row);
+  return instanceRecordText(row, { ...row, data: dataText(row) });
 }
 
 /** `TaskInstance` from memory. */
@@ -91,12 +92,14 @@ function contextColumns({ snapshot, context_audit }: InstanceRecord): ContextRow
   };
 }
 
-type ContextRow = Pick<InstanceWireRow, 'data' | 'config' | 'context_audit' | 'runtime'>;
+interface ContextRow extends Pick<InstanceWireRow, 'config' | 'context_audit' | 'runtime'> {
+  readonly data: string;
+}
 type Progressed = ContextRow &
   Pick<InstanceWireRow, 'state' | 'next_fire_at' | 'timezone' | 'metadata' | 'failure' | 'timeout'>;
 
 function instanceRecordText(
-  row: Omit<InstanceWireRow, keyof Progressed>,
+  row: Omit<InstanceWireRow, keyof Progressed | 'data_patch'>,
   progressed: Progressed,
 ): string {
   const texts = cancellingTexts(progressed);
@@ -138,10 +141,7 @@ export function contextText(row: ContextRow, texts = cancellingTexts(row)): stri
 
 /** `WorkerTask`. */
 export function taskText(row: TaskWireRow): string {
-  const { data, overlay } = row;
-  const text =
-    overlay === null ? data : JSON.stringify({ ...JSON.parse(data), ...JSON.parse(overlay) });
-  return taskRecordText(row, text, row.config, row.traceparent);
+  return taskRecordText(row, dataText(row, row.overlay), row.config, row.traceparent);
 }
 
 /** `WorkerTask` from memory. The overlay is added to `context.data` for the step. */

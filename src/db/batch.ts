@@ -5,8 +5,7 @@
 
 import type { UnitGate } from '../core/unit.js';
 import type { UnitCounts } from '../metrics/ledger.js';
-import { isLine, laidOver } from './lines.js';
-import type { Mutation } from './mutation.js';
+import { isLine, laidOver, type RowOfKind } from './lines.js';
 import type { Forms, Statement } from './statements.js';
 import type { Kind, Kinds } from './store.js';
 import type { Ack, UnitEnvelope } from './units.js';
@@ -128,7 +127,7 @@ export function bodyCommands(
   inserted = NOTHING_INSERTED,
 ): RowsCommand[] {
   const all: RowsOfKinds = { objects: [], lines: [] };
-  const latest = new Map<string, Map<string, LatestRow>>();
+  const latest = new Map<string, Map<string, RowOfKind>>();
   for (const unit of units) {
     if (unit.gate === 'exists' && !inserted.has(unit.gateKeys[0]!)) continue;
     const { mutations } = unit;
@@ -138,15 +137,15 @@ export function bodyCommands(
         if (isGate(kinds, unit, i)) continue;
         if (unit.gate === 'batch' && !inserted.has(instanceOf(mutations, i))) continue;
       }
-      const { mutation, merge, group, narrows } = kindAt(kinds, mutations, i);
+      const { mutation, merge, group } = kindAt(kinds, mutations, i);
       if (merge === 'latest') {
-        const rows = latest.get(group) ?? new Map<string, LatestRow>();
+        const rows = latest.get(group) ?? new Map<string, RowOfKind>();
         if (rows.size === 0) latest.set(group, rows);
         const key = mutations[i + 1] as string;
-        const earlier = narrows.length === 0 ? undefined : rows.get(key);
-        if (earlier !== undefined && narrows.includes(earlier.mutation.place)) {
-          earlier.row = laidOver(earlier, { mutation, row });
-        } else rows.set(key, { mutation, row });
+        const { narrows } = mutation;
+        const earlier = narrows && rows.get(key);
+        const isNarrower = earlier !== undefined && narrows?.includes(earlier.mutation);
+        rows.set(key, isNarrower ? laidOver(earlier, { mutation, row }) : { mutation, row });
       } else {
         append(all, mutations[i] as number, row);
       }
@@ -165,11 +164,6 @@ export function committedAck(unit: BatchUnit, inserted = NOTHING_INSERTED): Ack 
   }
   const isThere = unit.gate === 'exists' && !inserted.has(unit.gateKeys[0]!);
   return { seq: unit.seq, outcome: isThere ? 'exists' : 'committed' };
-}
-
-interface LatestRow {
-  readonly mutation: Mutation;
-  row: string;
 }
 
 type RowsOfKinds = { readonly objects: string[][]; readonly lines: string[][] };

@@ -1,7 +1,7 @@
 /**
  * Rows as lines: the cells of a row as text, in the order of its columns, for the inserts and updates that
- * every instance makes. Postgres parses a line for a third of the cost of a JSON object, whose members are looked
- * up by name and whose nested values are read three times (docs/decisions/0001-group-commit.md).
+ * every instance makes. Postgres parses a line for a third of the cost of a JSON object, whose members are
+ * looked up by name and whose nested values are read three times (docs/decisions/0001-group-commit.md).
  *
  * The separators are control characters, which JSON text never contains. A row with a cell that a line
  * cannot hold is sent as a JSON object, so nothing is escaped. Pure.
@@ -31,11 +31,8 @@ export interface Lined<Row extends object> extends Pick<Mutation<Row>, 'row'> {
   readonly lines: RowWriters;
 }
 
-/** Allows lines as rows. Of inserts plain ones only: COPY cannot handle conflicts. */
+/** Allows lines as rows. */
 export function lined<M extends Insert | Update>(mutation: M): M & { readonly lines: RowWriters } {
-  if (mutation.does === 'insert' && mutation.onConflict !== 'error') {
-    throw new Error('lines have no conflicts');
-  }
   const columns = fieldsOf(mutation).map(([name, type]) => ({ name, type }));
   const ofCells = writerOf(columns, cellOf);
   return { ...mutation, lines: { columns, ofCells, ofValues: writerOf(columns, cellOfValue) } };
@@ -50,13 +47,6 @@ export function rowOf<Row extends object>(
   cells: CellsOf<NoInfer<Row>>,
 ): string {
   return lines.ofCells(cells as Cells);
-}
-
-export function objectOf<Row extends object>(
-  { lines }: Lined<Row>,
-  cells: CellsOf<NoInfer<Row>>,
-): string {
-  return jsonOf(lines.columns, cells as Cells, cellOf);
 }
 
 /** Takes JSON values instead of their texts. */
@@ -77,19 +67,21 @@ export function isLine(row: string): boolean {
   return row.charCodeAt(0) !== 0x7b;
 }
 
-interface RowOfKind {
+export interface RowOfKind {
   readonly mutation: Mutation;
   readonly row: string;
 }
 
 /** An earlier row with the values of a later one, whose columns are the first ones of the earlier row. */
-export function laidOver(earlier: RowOfKind, later: RowOfKind): string {
+export function laidOver(earlier: RowOfKind, later: RowOfKind): RowOfKind {
+  const { mutation } = earlier;
   if (isLine(earlier.row) && isLine(later.row)) {
     const first = later.row.split(CELL_END);
-    return [...first, ...earlier.row.split(CELL_END).slice(first.length)].join(CELL_END);
+    const cells = [...first, ...earlier.row.split(CELL_END).slice(first.length)];
+    return { mutation, row: cells.join(CELL_END) };
   }
   // Postgres takes the last value of a field that both rows have, as every reader of JSON does.
-  return `${jsonOfRow(earlier).slice(0, -1)},${jsonOfRow(later).slice(1)}`;
+  return { mutation, row: `${jsonOfRow(earlier).slice(0, -1)},${jsonOfRow(later).slice(1)}` };
 }
 
 function jsonOfRow({ mutation, row }: RowOfKind): string {

@@ -182,7 +182,7 @@ const CSV = `format csv, delimiter ${escaped(CELL_END)}, null ${escaped(NULL_CEL
 
 function lineForm(mutation: Mutation, name: string): Statement {
   const split = splitForm(mutation, name);
-  if (mutation.does !== 'insert') return split;
+  if (mutation.does !== 'insert' || mutation.onConflict !== 'error') return split;
   const { table, columns } = mutation;
   const text = `copy ${table.name} (${columns.join(', ')}) from stdin with (${CSV})`;
   return { ...split, text, isCopy: true };

@@ -23,7 +23,6 @@ type RoomStore = readonly Readonly<Record<string, Mutation>>[];
 
 export interface Kind extends Pick<Mutation, 'merge' | 'group'> {
   readonly mutation: Mutation;
-  readonly narrows: readonly number[];
   readonly forms: Forms;
   /** The statement when it is the gate of a unit. */
   readonly gate: (Forms & { readonly isOfBatches: boolean }) | undefined;
@@ -64,7 +63,6 @@ function kindOf(mutation: Mutation, tables: readonly Table[]): Kind {
     mutation,
     merge: mutation.merge,
     group: mutation.group,
-    narrows: mutation.narrows?.map(({ place }) => place) ?? [],
     forms: formsOf(mutation, tables),
     gate: gate && {
       ...gateForms(mutation as Mutation & { does: 'insert' }, gate),

@@ -13,8 +13,13 @@ export type BaseType =
   | 'json'
   | 'timestamptz'
   | 'bytea';
-/** A question mark: nullable. */
-export type ColumnType = BaseType | `${BaseType}?`;
+/** A question mark: nullable. `patched`: another column has what changed since, and both are read together. */
+export type ColumnType = BaseType | `${BaseType}?` | 'json patched';
+
+/** The text of a patched column, which is only a part of the value. */
+export interface Unpatched {
+  readonly unpatched: string;
+}
 
 type Columns = Readonly<Record<string, ColumnType>>;
 
@@ -69,13 +74,15 @@ type TypeOf<T extends Table, C extends ColumnOf<T>> = T['columns'][C] & ColumnTy
 
 type Value<Type extends ColumnType, Json> = Type extends `${infer Base}?`
   ? Value<Base & BaseType, Json> | null
-  : Type extends 'json'
-    ? Json
-    : Type extends 'boolean'
-      ? boolean
-      : Type extends 'smallint' | 'integer' | 'bigint'
-        ? number
-        : string;
+  : Type extends 'json patched'
+    ? Unpatched
+    : Type extends 'json'
+      ? Json
+      : Type extends 'boolean'
+        ? boolean
+        : Type extends 'smallint' | 'integer' | 'bigint'
+          ? number
+          : string;
 
 /** A row as read: JSON as text, times as RFC 3339, bytes in base64. */
 export type StoredRow<T extends Table, C extends ColumnOf<T> = ColumnOf<T>> = {
@@ -118,5 +125,5 @@ export function columnType(
 ): { base: BaseType; isNullable: boolean } {
   const type = columns[column]!;
   const isNullable = type.endsWith('?');
-  return { base: (isNullable ? type.slice(0, -1) : type) as BaseType, isNullable };
+  return { base: type.replace(/\?| patched/, '') as BaseType, isNullable };
 }

@@ -76,7 +76,8 @@ export interface Rows {
 
 const INSTANCES = `
   select i.id, i.state, i.failure->>'code' as failure_code, i.metadata->>'token' as token, i.idempotency_key as key,
-         (i.data->>'patch')::int as patch, (i.data->>'note')::int as note,
+         coalesce(i.data_patch->>'patch', i.data->>'patch')::int as patch,
+         coalesce(i.data_patch->>'note', i.data->>'note')::int as note,
          i.signal_count, i.audit_count,
          t.instance_id is not null as has_timer, d.instance_id is not null as has_dead_letter
     from instances i

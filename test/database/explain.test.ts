@@ -811,6 +811,17 @@ describe('updates stay heap-only', () => {
       data: { order: { id: form, lines: [1, 2, 3] } },
     })));
 
+  test('of patches', () =>
+    assertHot(
+      'instances',
+      1 + Math.floor(APART / 4),
+      STATEMENTS['instance.patch']!.text,
+      (number, form) => ({
+        ...instance(number),
+        data_patch: { order: { id: form, lines: [1, 2, 3] } },
+      }),
+    ));
+
   test('of worker tasks', () =>
     assertHot('worker_tasks', 1, STATEMENTS['task.end']!.text, (number, form) => ({
       ...claim,

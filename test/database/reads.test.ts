@@ -12,7 +12,7 @@ import { NOTHING_YET } from '../../actors/bulk/front/work.js';
 import { candidates } from '../../actors/instance/front/instance-reads.js';
 import { instanceOperations } from '../../actors/instance/front/instances.js';
 import type { InstanceRecord } from '../../actors/instance/record.js';
-import { newRecord, wholeRow } from '../../actors/instance/record.js';
+import { changeOf, newRecord, wholeLine } from '../../actors/instance/record.js';
 import { wireInstance, wireTask } from '../../actors/instance/wire-texts.js';
 import {
   claimRow,
@@ -34,6 +34,7 @@ import type { FrontDeps, UncheckedCall } from '../../src/http/operation.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { frontCall } from '../helpers/front-call.js';
 import { STATEMENTS } from '../helpers/store.js';
+import { readRow } from '../helpers/unit-rows.js';
 
 const operations = {
   ...instanceOperations,
@@ -207,7 +208,10 @@ function instance(given: Given = {}): InstanceRecord {
 }
 
 async function store(...records: readonly InstanceRecord[]): Promise<void> {
-  await put('instance.insert', ...records.map((record) => wholeRow(record)));
+  await put(
+    'instance.insert',
+    ...records.map((record) => readRow('instance.insert', wholeLine(record))),
+  );
   const failed = records.filter((record) => record.snapshot.state === 'failed');
   await put(
     'deadLetter.set',
@@ -219,6 +223,12 @@ async function store(...records: readonly InstanceRecord[]): Promise<void> {
       reason: 'by design',
     })),
   );
+}
+
+async function patch(record: InstanceRecord): Promise<void> {
+  const [{ kind }, line] = changeOf(record, true);
+  assert.equal(kind, 'instance.patch');
+  await put(kind, readRow(kind, line));
 }
 
 async function stored(given: Given = {}): Promise<InstanceRecord> {
@@ -296,6 +306,27 @@ describe('instances', () => {
     await store(full);
     const { text } = await ask('instances.list');
     assert.equal(text, `[${wireInstance(plain)},${wireInstance(full)}]`);
+  });
+
+  test('a context that has changed is shown as it is, with its tasks, too', async () => {
+    const data = { nested: { deep: [true] }, seen: false, __proto__x: 1 };
+    const record = await stored({ data, state: 'waiting' });
+    const given = [task(record), task(record, { overlay: '{"seen":"in a loop"}' })];
+    await storeTasks(...given);
+    record.snapshot.data = { ...record.snapshot.data, seen: true, paid: { by: 'é' } };
+    await patch(record);
+    const { text } = await ask('instances.list');
+    assert.equal(text, `[${wireInstance(record)}]`);
+    const shown = await ask<{ instance: { context: { data: JsonObject } } }>('instances.timeline', {
+      params: { id: record.id },
+      search: 'include_outputs=true',
+    });
+    assert.deepEqual(shown.body.instance.context.data, record.snapshot.data);
+    const tasks = await ask('workers.tasks');
+    const expected = given.map((made) =>
+      wireTask(made, record.snapshot, JSON.parse(made.overlay ?? 'null')),
+    );
+    assert.equal(tasks.text, `[${expected.toReversed().join(',')}]`);
   });
 
   test('a link cannot be broken out of', async () => {

@@ -28,6 +28,7 @@ import {
   NOW,
   outcomeOf,
   outputPut,
+  type Put,
   poisonPut,
   prepareLanes,
   sequencePut,
@@ -100,6 +101,7 @@ test('every kind of mutation writes what its row says', async () => {
   await h.put('i', [
     instancePut(1),
     ['instance.change', key, { ...(changed as object), data: { x: 'é' } }],
+    ['instance.patch', key, { ...(changed as object), data_patch: { y: 1 } }],
     ['instance.config', key, { id: key, config: {}, context_audit: [1] }],
     outputPut(1, 1, 'text'),
     ['snapshot.set', `${key}:k`, { instance_id: key, key: 'k', items: [1, 'two'] }],
@@ -120,9 +122,9 @@ test('every kind of mutation writes what its row says', async () => {
   const sequence = await one('select deprecated, status, definition from sequences');
   assert.deepEqual(Object.values(sequence), [true, 'production', { blocks: [] }]);
   const instance = await one(
-    'select state, next_fire_at, data::text as data, signal_count, audit_count from instances',
+    'select state, next_fire_at, data::text as data, data_patch, signal_count, audit_count from instances',
   );
-  assert.deepEqual(Object.values(instance), ['waiting', null, '{"x":"é"}', 4, 1]);
+  assert.deepEqual(Object.values(instance), ['waiting', null, '{"x":"é"}', { y: 1 }, 4, 1]);
   assert.equal(await only('output', 'block_outputs'), 'text');
   assert.deepEqual(await only('items', 'iteration_snapshots'), [1, 'two']);
   assert.equal(await only('payload', 'signals'), 1e300);
@@ -231,6 +233,35 @@ test('a row says the same whether it goes alone, with a few, or with many', asyn
   assert.deepEqual(column(rows, 'n'), [10]);
   assert.deepEqual(JSON.parse(rows[0].said.data), said.data);
   assert.equal(rows[0].said.timezone, '');
+});
+
+test('units of one batch that change a context leave what the last ones wrote, and the first context', async () => {
+  const h = await start();
+  await h.put('i', [instancePut(1, { data: { a: 1, b: 1 } }), instancePut(2)]);
+  const [, key, row] = instanceUpdate(1, 'running');
+  const patch = (n: number, data_patch: unknown, more = {}): Put => {
+    return ['instance.patch', key, { ...row, signal_count: n, data_patch, ...more }];
+  };
+  const columns = 'state, signal_count, data::text, data_patch::text, creation_data::text';
+  const seen = async () =>
+    Object.values(await one(`select ${columns} from instances where id = '${uuid(1)}'`));
+  // A character of this kind makes a row an object.
+  const [smile, plain] = ['\u{1f600}\n', 'x'];
+  await Promise.all([h.put('i', [patch(1, { b: 2 })]), h.put('i', [patch(2, { b: 3, c: plain })])]);
+  assert.deepEqual(await seen(), ['running', 2, '{"a":1,"b":1}', '{"b":3,"c":"x"}', null]);
+  const whole: Put = [
+    'instance.change',
+    key,
+    { ...row, signal_count: 3, data_patch: null, data: { d: smile } },
+  ];
+  for (const [n, state] of ['waiting', `waiting ${smile}`].entries()) {
+    // In one batch, behind the one of the other actor that is under way.
+    const first = h.put('other', [auditPut(3, n)]);
+    const later = [whole, patch(4, { e: plain }), instanceUpdate(1, state, 5)];
+    await Promise.all([first, ...later.map((put) => h.put('i', [put]))]);
+    const data = JSON.stringify({ d: smile });
+    assert.deepEqual(await seen(), [state, 5, data, '{"e":"x"}', '{"a":1,"b":1}']);
+  }
 });
 
 test('the second unit with an idempotency key finds the first and writes nothing', async () => {

@@ -8,7 +8,7 @@
 
 import type { JsonValue } from '../../src/base/json.js';
 import { entryOf } from '../helpers/entry.js';
-import type { Change, Row } from './memory-tables.js';
+import { type Change, contextData, type Row } from './memory-tables.js';
 import { type Around, loopsIn, mayRepeat, pathOf, placesOf } from './places.js';
 import { Violation } from './violation.js';
 import { Watcher } from './watcher.js';
@@ -134,9 +134,10 @@ export class BlocksObserver extends Watcher {
 
   /** What was merged last, in the order of items and passes, is there in the end. */
   #checkData(instance: string): void {
-    const { data, state } = this.tables.row('instances', instance) ?? {};
-    if (data === undefined) return;
-    const values = data as Readonly<Record<string, JsonValue>>;
+    const row = this.tables.row('instances', instance);
+    if (row === undefined) return;
+    const { state } = row;
+    const values = contextData(row);
     if (state === 'completed' && values._error !== undefined) {
       throw new Violation(`is completed with ${JSON.stringify(values._error)}`, instance);
     }

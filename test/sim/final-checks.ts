@@ -3,7 +3,7 @@
 import type { Hooks } from '../../schema/blocks.js';
 import type { Execution } from '../../schema/execution.js';
 import type { Failure } from '../../schema/failure.js';
-import { type MemoryTables, type Row, standing } from './memory-tables.js';
+import { contextData, type MemoryTables, type Row, standing } from './memory-tables.js';
 import type { Observer } from './observer.js';
 import type { Promises } from './promises.js';
 import { Violation } from './violation.js';
@@ -21,7 +21,7 @@ export function checkEnd(tables: MemoryTables, observer: Observer, promises: Pro
   for (const { instance, birth, key } of promises.noted) {
     const row = tables.row('instances', instance);
     const isSame = birth === observer.birthsOf(instance);
-    if (isSame && row !== undefined && (row.data as Record<string, unknown>)[key] === undefined) {
+    if (isSame && row !== undefined && contextData(row)[key] === undefined) {
       throw new Violation(`the context lost ${key}, whose signal was acknowledged`, instance);
     }
   }

@@ -4,7 +4,7 @@
  * wrote until it ends. Knows nothing of statements.
  */
 
-import type { JsonValue } from '../../src/base/json.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { BaseType, Table } from '../../src/db/table.js';
 import { entryOf } from '../helpers/entry.js';
 import { TABLES } from '../helpers/store.js';
@@ -201,6 +201,12 @@ function uniqueOf(name: string): [index: string, columns: readonly string[]][] {
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 const INTEGER_MAX = { smallint: 32_767, integer: 2_147_483_647, bigint: Number.MAX_SAFE_INTEGER };
+
+/** context.data of an instance, with what has changed since it was stored whole. */
+export const contextData = ({ data, data_patch: patch }: Row): JsonObject => ({
+  ...(data as JsonObject),
+  ...(patch as JsonObject | null),
+});
 
 /** The value as the column stores it. @throws SqlError of class 22 when the type does not take it */
 export function stored(type: BaseType, value: JsonValue | undefined): JsonValue {

@@ -134,7 +134,14 @@ describe('keyed creations', () => {
   const ORPHAN = {
     row: {
       ...{ id: ID, injected: null, fence: null, next_fire_at: null, release_id: null },
-      ...{ metadata: '{}', context_audit: '[]', data: '{}', config: '{}', runtime: '{}' },
+      ...{
+        metadata: '{}',
+        context_audit: '[]',
+        data: '{}',
+        data_patch: null,
+        config: '{}',
+        runtime: '{}',
+      },
       execution: '{}',
     },
     snapshots: new Map(),
