@@ -3,7 +3,7 @@
  * it, what a child came to is the output of one step, and a cancel that it has heard of ends it.
  */
 
-import type { Execution, StepRecord } from '../../schema/execution.js';
+import { CANCELLED, type Execution, type StepRecord } from '../../schema/execution.js';
 import { type InstanceState, isEnded } from '../../schema/states.js';
 import type { Change, Row } from './memory-tables.js';
 import { loopsIn, mayRepeat, placesOf } from './places.js';
@@ -54,8 +54,10 @@ export class FamilyObserver extends Watcher {
     const step = `${parent} ${block}`;
     const before = this.#newest.get(step) ?? child;
     this.#newest.set(step, child);
-    const state = this.tables.row('instances', before)?.state ?? 'cancelled';
-    if (before === child || state === 'cancelled' || this.#cut.has(before)) return;
+    const { state = 'cancelled', execution } = this.tables.row('instances', before) ?? {};
+    // A hook that fails makes a cancelled instance fail, after its parent was told of the cancel.
+    const isCancelled = state === 'cancelled' || (execution as Row).e === CANCELLED;
+    if (before === child || isCancelled || this.#cut.has(before)) return;
     throw new Violation(`${block} has ${child} beside the ${state} child ${before}`, parent);
   }
 
