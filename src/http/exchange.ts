@@ -1,7 +1,15 @@
 /** The life cycle of an exchange on both backends: at most one response, and none after a disconnect. */
 
 import type { EngineError } from '../base/errors.js';
-import { DEFECT, type HeaderList, NO_HEADERS, type Refusal, refusalReply } from './reply.js';
+import {
+  DEFECT,
+  type HeaderList,
+  headerText,
+  headText,
+  NO_HEADERS,
+  type Refusal,
+  refusalReply,
+} from './reply.js';
 import type { BodyReader } from './request-body.js';
 import type { RequestHead } from './request-head.js';
 import type { AnswerHooks, HttpBodyStream, HttpReply, HttpStreamHead } from './server.js';
@@ -28,7 +36,7 @@ export abstract class Exchange {
   #isAbandoned = false;
   #isEnded = false;
   #hooks: AnswerHooks | undefined;
-  #headers: HeaderList = NO_HEADERS;
+  #headers = '';
   #abortListeners: (() => void)[] | undefined;
   #endListeners: (() => void)[] | undefined;
   #drainListener: (() => void) | undefined;
@@ -47,8 +55,9 @@ export abstract class Exchange {
     this.#hooks = hooks;
   }
 
-  addHeaders(headers: HeaderList): void {
-    this.#headers = headers;
+  /** Adds headers to the reply, as text. @param text each header after a line break, printable ASCII */
+  addHeaders(text: string): void {
+    this.#headers += text;
   }
 
   /**
@@ -72,17 +81,16 @@ export abstract class Exchange {
   reply(reply: HttpReply): void {
     if (this.#isEnded) return;
     this.#callEndListeners();
-    const whole = this.#withHeaders(reply);
     const delayMs = this.#hooks?.delayMs(reply.status) ?? 0;
-    if (delayMs === 0) this.#send(whole);
-    else setTimeout(() => this.#send(whole), delayMs).unref();
+    if (delayMs === 0) this.#send(reply);
+    else setTimeout(() => this.#send(reply), delayMs).unref();
     this.#hooks?.answered(reply);
   }
 
   /** Exactly once per exchange, instead of `reply`; after an abort the stream discards everything. */
   stream(head: HttpStreamHead): HttpBodyStream {
     if (this.#isEnded) return NO_STREAM;
-    const body = this.#open(this.#withHeaders(head));
+    const body = this.#open(head);
     this.#hooks?.answered(head);
     return body;
   }
@@ -94,11 +102,6 @@ export abstract class Exchange {
     else this.reply(refusal);
     this.#isEnded = true;
     this.#callAbortListeners();
-  }
-
-  #withHeaders<Head extends { readonly headers?: HeaderList }>(head: Head): Head {
-    if (this.#headers === NO_HEADERS) return head;
-    return { ...head, headers: [...(head.headers ?? NO_HEADERS), ...this.#headers] };
   }
 
   #send(reply: HttpReply): void {
@@ -244,8 +247,14 @@ export abstract class Exchange {
     return this.isRefused || this.transport.isStopping;
   }
 
-  protected get corsHeaders(): HeaderList {
-    return this.transport.cors.replyHeaders(this.head.origin);
+  /** The status and the headers, without those of the body's length and of the connection. */
+  protected headOf(
+    { status, headers = NO_HEADERS }: Pick<HttpReply, 'status' | 'headers'>,
+    contentType: string | undefined,
+  ): string {
+    const start = headText(status, contentType) + this.head.requestId + this.#headers;
+    const cors = this.transport.cors.replyHeaders(this.head.origin);
+    return start + headerText(headers) + headerText(cors);
   }
 
   /** Writes the reply before `sendReply`, which then only closes the connection. */

@@ -1,23 +1,21 @@
-/** One connection on node:http: the order of its pipelined requests, and responses to malformed ones. */
+/**
+ * One connection on node:http: its requests and replies, and responses to malformed requests. A body is taken from the
+ * parser as it arrives, and a reply is one text: streams and lists of headers cost more than a small request itself.
+ */
 
-import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import http, { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { EngineError, invalid } from '../base/errors.js';
 import { LIMITS } from '../base/limits.js';
 import type { SpareConnection } from './connections.js';
 import { Exchange } from './exchange.js';
-import {
-  type HeaderList,
-  NO_HEADERS,
-  type Refusal,
-  refusalReply,
-  typeHeaders,
-  typeOf,
-} from './reply.js';
+import { headerText, headText, NO_HEADERS, type Refusal, refusalReply, typeOf } from './reply.js';
 import { headersTooLarge, RequestHead } from './request-head.js';
 import type { HttpReply, HttpStreamHead } from './server.js';
 import type { Transport } from './transport.js';
 
+/** Longer than proxies (nginx 60 s), so that none sends a request into a closing connection. */
+export const KEEP_ALIVE_MS = 75_000;
 /** Limits reading a discarded body to 13 MB/s: each piece takes memory, and time of this thread. */
 const DISCARDED_AT_ONCE = 256 * 1024;
 const DISCARD_PAUSE_MS = 20;
@@ -32,6 +30,61 @@ const MALFORMED = invalid('malformed HTTP request');
 const NON_ASCII = /[\u0080-\u00ff]/;
 const EMPTY = Buffer.alloc(0);
 
+/** Gives its body to the connection, piece by piece, and is never read as a stream. */
+export class NodeRequest extends IncomingMessage {
+  /** Set for a request with a body. */
+  taker: NodeConnection | undefined;
+
+  /** Called by the parser. @returns false to pause reading */
+  override push(chunk: Buffer | null): boolean {
+    return this.taker?.take(chunk ?? EMPTY, chunk === null) ?? true;
+  }
+
+  /** Called by Node after the reply, to read and drop a body. */
+  _dump(): void {}
+}
+
+Object.defineProperties(NodeRequest.prototype, {
+  /** Node needs only these; an object of all headers would be made for each request. */
+  headers: {
+    get(this: NodeRequest) {
+      return {
+        expect: rawHeader(this, 'expect'),
+        te: rawHeader(this, 'te'),
+      };
+    },
+  },
+  /** Node keeps the request until this is true. */
+  readableEnded: {
+    get(this: NodeRequest) {
+      return this.complete;
+    },
+  },
+});
+
+function rawHeader({ rawHeaders }: IncomingMessage, wanted: string): string | undefined {
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    if (name.length === wanted.length && name.toLowerCase() === wanted) return rawHeaders[at + 1];
+  }
+  return undefined;
+}
+
+/** Its head is written by the exchange: `writeHead` would check and join each header again. */
+export class NodeResponse extends ServerResponse<NodeRequest> {
+  declare _header: string;
+  /** Whether the connection closes after the response. */
+  declare _last: boolean;
+  owner: NodeConnection | undefined;
+  exchange: NodeExchange | undefined;
+}
+
+/** A listener for all responses. */
+function closed(this: NodeResponse): void {
+  this.owner?.answered();
+  this.exchange?.abort();
+}
+
 export class NodeConnection {
   spare: SpareConnection | undefined;
   readonly #transport: Transport;
@@ -39,9 +92,9 @@ export class NodeConnection {
   #open = 0;
   /** No more requests are served: the client was informed that the connection closes. */
   #isRefused = false;
-  /** The request whose body is incomplete. Requests behind it wait, since it may be refused. */
-  #reading: { readonly req: IncomingMessage; readonly exchange: NodeExchange } | undefined;
-  readonly #behind: (() => void)[] = [];
+  /** The request whose body is incomplete. */
+  #reading: NodeExchange | undefined;
+  #discarded = 0;
   /** Sent after the responses to earlier requests: the data behind them is no request. */
   #last: Refusal | undefined;
 
@@ -50,30 +103,20 @@ export class NodeConnection {
     this.#socket = socket;
   }
 
-  serve(req: IncomingMessage, res: ServerResponse, expectsContinue: boolean): void {
+  serve(req: NodeRequest, res: NodeResponse, expectsContinue: boolean): void {
     if (this.#isRefused) return;
     this.#open += 1;
-    res.on('close', () => {
-      this.#open -= 1;
-      if (this.#open === 0 && this.#last !== undefined) this.end(this.#last);
-    });
-    const serve = () => this.#serveOne(req, res, expectsContinue);
-    if (this.#reading === undefined) serve();
-    else this.#behind.push(serve);
-  }
-
-  #serveOne(req: IncomingMessage, res: ServerResponse, expectsContinue: boolean): void {
     const { options } = this.#transport;
     const head = headOf(req);
     head.peer = () => this.#transport.clientOf(head, req.socket.remoteAddress ?? '');
-    const exchange = new NodeExchange(this.#transport, head, res, () => {
-      this.#isRefused = true;
-    });
+    const exchange = new NodeExchange(this.#transport, head, res);
+    res.owner = this;
+    res.exchange = exchange;
+    res.on('close', closed);
     if (this.spare !== undefined) {
       exchange.unplaced = this.spare.refusal;
       options.connections?.spare.letGo(this.spare);
     }
-    res.on('close', () => exchange.abort());
     if (this.#open > LIMITS.pipelinedRequestsMax) {
       head.settle(options, options.newRequestId);
       exchange.refuse(TOO_MANY_PIPELINED);
@@ -82,29 +125,34 @@ export class NodeConnection {
     const reader = this.#transport.begin(head, exchange, false, expectsContinue);
     if (reader === undefined) return;
     if (expectsContinue) res.writeContinue();
-    this.#reading = { req, exchange };
-    let discarded = 0;
-    const take = (chunk: Buffer, isLast: boolean) => {
-      reader.push(chunk, isLast);
-      if (reader.isOver) this.#serveBehind();
-      if (!reader.isDiscarding) return;
-      discarded += chunk.length;
-      if (discarded < DISCARDED_AT_ONCE) return;
-      discarded = 0;
-      req.pause();
-      setTimeout(() => req.resume(), DISCARD_PAUSE_MS).unref();
-    };
-    req.on('data', (chunk: Buffer) => take(chunk, false));
-    req.on('end', () => take(EMPTY, true));
+    this.#reading = exchange;
+    this.#discarded = 0;
+    req.taker = this;
   }
 
-  #serveBehind(): void {
-    this.#reading = undefined;
-    while (this.#reading === undefined && !this.#isRefused) {
-      const next = this.#behind.shift();
-      if (next === undefined) return;
-      next();
-    }
+  /** Takes a piece of the body. @returns false to pause reading */
+  take(chunk: Buffer, isLast: boolean): boolean {
+    const reader = this.#reading?.bodyReader;
+    if (reader === undefined) return true;
+    reader.push(chunk, isLast);
+    if (reader.isOver) this.#reading = undefined;
+    if (!reader.isDiscarding) return true;
+    this.#discarded += chunk.length;
+    if (this.#discarded < DISCARDED_AT_ONCE) return true;
+    this.#discarded = 0;
+    setTimeout(() => this.#socket.resume(), DISCARD_PAUSE_MS).unref();
+    return false;
+  }
+
+  /** A response is sent, or the connection is lost. */
+  answered(): void {
+    this.#open -= 1;
+    if (this.#open === 0 && this.#last !== undefined) this.end(this.#last);
+  }
+
+  /** The reply to a request is its last one. */
+  refused(): void {
+    this.#isRefused = true;
   }
 
   failed(error: Error): void {
@@ -116,16 +164,15 @@ export class NodeConnection {
   /** Refuses malformed data, in response to the request that contains it, or after earlier responses. */
   refuseRest(refusal: Refusal): void {
     if (this.#isRefused && this.#open > 0) return;
-    if (this.#reading !== undefined && !this.#reading.req.complete) {
-      const { exchange } = this.#reading;
-      exchange.bodyReader?.cancel();
-      exchange.refuse(refusal);
+    if (this.#reading !== undefined) {
+      this.#reading.bodyReader?.cancel();
+      this.#reading.refuse(refusal);
       return;
     }
     if (this.#open > 0) this.#last = refusal;
     else if (this.#isRefused) this.#socket.destroy();
     else this.end(refusal);
-    this.#isRefused = this.#behind.length === 0;
+    this.#isRefused = true;
   }
 
   /** Closes the connection with a response that belongs to no request. */
@@ -148,7 +195,7 @@ function headOf(req: IncomingMessage): RequestHead {
     head.add((raw[i] ?? '').toLowerCase(), asUtf8(raw[i + 1] ?? ''));
   }
   if (req.httpVersionMajor !== 1) head.reject(`HTTP/${req.httpVersion} is not served`);
-  else if (req.httpVersionMinor === 0 && req.headers['transfer-encoding'] !== undefined) {
+  else if (req.httpVersionMinor === 0 && rawHeader(req, 'transfer-encoding') !== undefined) {
     head.reject('HTTP/1.0 has no transfer-encoding');
   }
   return head;
@@ -159,18 +206,14 @@ function asUtf8(value: string): string {
   return NON_ASCII.test(value) ? Buffer.from(value, 'latin1').toString('utf8') : value;
 }
 
+const CLOSE = '\r\nconnection: close';
+const KEEP = `\r\nconnection: keep-alive\r\nkeep-alive: timeout=${KEEP_ALIVE_MS / 1_000}`;
+
 function refusalText(refusal: Refusal, requestId: string): string {
   const reply = refusalReply(refusal);
-  const { status, body = '', headers = [] } = reply;
-  return [
-    `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}`,
-    `x-request-id: ${requestId}`,
-    ...[...headers, ...typeHeaders(typeOf(reply))].map(([name, value]) => `${name}: ${value}`),
-    `content-length: ${Buffer.byteLength(body)}`,
-    'connection: close',
-    '',
-    body,
-  ].join('\r\n');
+  const { status, body = '', headers = NO_HEADERS } = reply;
+  const head = headText(status, typeOf(reply)) + requestId + headerText(headers);
+  return `HTTP/1.1 ${head}\r\ncontent-length: ${Buffer.byteLength(body)}${CLOSE}\r\n\r\n${body}`;
 }
 
 /** Undefined when no one would receive it: the connection is broken, or the client has closed it. */
@@ -184,36 +227,47 @@ function unparsedRefusal(error: Error): Refusal | undefined {
   return MALFORMED;
 }
 
-class NodeExchange extends Exchange {
-  readonly #res: ServerResponse;
-  readonly #onRefused: () => void;
+let second = 0;
+let date = '';
 
-  /** @param onRefused called for a refusal after which nothing is served */
-  constructor(transport: Transport, head: RequestHead, res: ServerResponse, onRefused: () => void) {
+/** The header `date`, made once a second. */
+function dateText(): string {
+  const now = Math.trunc(Date.now() / 1_000);
+  if (now !== second) {
+    second = now;
+    date = `\r\ndate: ${new Date(now * 1_000).toUTCString()}`;
+  }
+  return date;
+}
+
+class NodeExchange extends Exchange {
+  readonly #res: NodeResponse;
+
+  constructor(transport: Transport, head: RequestHead, res: NodeResponse) {
     super(transport, head);
     this.#res = res;
-    this.#onRefused = onRefused;
   }
 
   protected sendReply(reply: HttpReply): void {
-    if (this.#res.headersSent) {
-      this.#res.end();
-      return;
-    }
-    this.#writeReplyHead(reply);
-    this.#res.end(this.head.method === 'HEAD' ? undefined : reply.body);
+    if (!this.#res.headersSent) this.#write(reply);
+    this.#res.end();
   }
 
+  /** The head contains the length, so the client has a complete response. */
   protected override sendEarly(reply: HttpReply): void {
-    this.#writeReplyHead(reply);
-    // The head contains the length, so the client has a complete response.
-    this.#res.write(this.head.method === 'HEAD' ? '' : (reply.body ?? ''));
+    this.#write(reply);
+    this.#res.flushHeaders();
   }
 
   protected sendStreamHead(head: HttpStreamHead, isWhole: boolean): void {
-    this.#res.writeHead(head.status, this.#flatHeaders(head.contentType, head.headers));
-    if (isWhole) this.#res.end();
-    else this.#res.on('drain', () => this.drained());
+    const res = this.#res;
+    res.chunkedEncoding = res.useChunkedEncodingByDefault && !isWhole;
+    // Without chunks a stream ends with its connection.
+    const isLast = this.mustClose || !(res.chunkedEncoding || isWhole);
+    const chunks = res.chunkedEncoding ? '\r\ntransfer-encoding: chunked' : '';
+    this.#start(this.headOf(head, head.contentType) + chunks, isLast);
+    if (isWhole) res.end();
+    else res.on('drain', () => this.drained());
   }
 
   protected writeChunk(chunk: string | Buffer): boolean {
@@ -228,22 +282,22 @@ class NodeExchange extends Exchange {
     this.#res.destroy();
   }
 
-  #writeReplyHead(reply: HttpReply): void {
-    const { status, body } = reply;
-    if (this.isRefused) this.#onRefused();
-    const flat = this.#flatHeaders(typeOf(reply), reply.headers);
-    if (status !== 204 && status !== 304) {
-      flat.push('content-length', String(body === undefined ? 0 : Buffer.byteLength(body)));
-    }
-    this.#res.writeHead(status, flat);
+  /** Node writes the head as latin1, so a body behind it is given as the bytes of its UTF-8. */
+  #write(reply: HttpReply): void {
+    const { status, body = '' } = reply;
+    if (this.isRefused) this.#res.owner?.refused();
+    const bytes = Buffer.byteLength(body);
+    const length = status === 204 || status === 304 ? '' : `\r\ncontent-length: ${bytes}`;
+    this.#start(this.headOf(reply, typeOf(reply)) + length, this.mustClose);
+    if (this.head.method === 'HEAD') return;
+    const isAscii = typeof body === 'string' && bytes === body.length;
+    this.#res._header += isAscii ? body : Buffer.from(body as string).toString('latin1');
   }
 
-  #flatHeaders(contentType: string | undefined, headers: HeaderList = NO_HEADERS): string[] {
-    const flat = ['x-request-id', this.head.requestId];
-    for (const list of [typeHeaders(contentType), headers, this.corsHeaders]) {
-      for (const [name, value] of list) flat.push(name, value);
-    }
-    if (this.mustClose) flat.push('connection', 'close');
-    return flat;
+  /** Sets the head, which Node sends with the first data. */
+  #start(head: string, mustClose: boolean): void {
+    const res = this.#res;
+    res._last = mustClose || !res.shouldKeepAlive;
+    res._header = `HTTP/1.1 ${head}${dateText()}${res._last ? CLOSE : KEEP}\r\n\r\n`;
   }
 }

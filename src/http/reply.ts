@@ -1,5 +1,6 @@
 /** Shared parts of replies: headers by content type and origin, and refusals. */
 
+import { STATUS_CODES } from 'node:http';
 import { type AnswerMembers, EngineError, type ErrorCode } from '../base/errors.js';
 import type { HttpReply } from './server.js';
 
@@ -43,9 +44,35 @@ export function typeOf({ body, contentType }: HttpReply): string | undefined {
   return body === undefined ? undefined : (contentType ?? JSON_TYPE);
 }
 
-export function typeHeaders(contentType: string | undefined): HeaderList {
-  if (contentType === JSON_TYPE) return JSON_HEADERS;
-  return contentType === undefined ? NO_HEADERS : [['content-type', contentType]];
+/** Each header after a line break. */
+export function headerText(headers: HeaderList): string {
+  let text = '';
+  for (const [name, value] of headers) text += `\r\n${name}: ${value}`;
+  return text;
+}
+
+/** Beginnings of heads by type and status, mostly of JSON and of replies without a body. */
+const HEADS = new Map<string | undefined, Map<number, string>>();
+
+/** The beginning of a head: from the status to the name of `x-request-id`. */
+export function headText(status: number, contentType: string | undefined): string {
+  let heads = HEADS.get(contentType);
+  if (heads === undefined) {
+    heads = new Map();
+    HEADS.set(contentType, heads);
+  }
+  let head = heads.get(status);
+  if (head === undefined) {
+    head = newHead(status, contentType);
+    heads.set(status, head);
+  }
+  return head;
+}
+
+function newHead(status: number, contentType: string | undefined): string {
+  const type: HeaderList = contentType === undefined ? [] : [['content-type', contentType]];
+  const fields = headerText(contentType === JSON_TYPE ? JSON_HEADERS : type);
+  return `${status} ${STATUS_CODES[status] ?? 'Unknown'}${fields}\r\nx-request-id: `;
 }
 
 const METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS';

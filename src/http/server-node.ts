@@ -5,18 +5,17 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { unusable } from './free-port.js';
-import { NodeConnection } from './node-connection.js';
+import { KEEP_ALIVE_MS, NodeConnection, NodeRequest, NodeResponse } from './node-connection.js';
 import { METHOD_UNKNOWN } from './request-head.js';
 import type { HttpHandler, HttpServer, HttpServerOptions } from './server.js';
 import { Transport } from './transport.js';
 
 /** Closes a connection without complete headers after the same time as uWebSockets.js. */
 const HEADERS_TIMEOUT_MS = 10_000;
-/** Longer than proxies (nginx 60 s), so that none sends a request into a closing connection. */
-const KEEP_ALIVE_MS = 75_000;
 const REQUEST_TIME_MAX_MS = 60_000;
 const TIMEOUT_CHECK_MS = 2_000;
 
+type NodeServer = http.Server<typeof NodeRequest, typeof NodeResponse>;
 type ConnectionOf = (socket: Duplex) => NodeConnection;
 
 /** Rejects with a `ConfigError` if the address cannot be bound. */
@@ -26,6 +25,8 @@ export async function startNodeServer(
 ): Promise<HttpServer> {
   const transport = new Transport(options, handler);
   const server = http.createServer({
+    IncomingMessage: NodeRequest,
+    ServerResponse: NodeResponse,
     // The transport enforces the exact limit; this only stops headers far beyond it.
     maxHeaderSize: options.maxHeaderBytes * 2,
     requireHostHeader: false,
@@ -36,9 +37,11 @@ export async function startNodeServer(
   });
   const connections = new WeakMap<Duplex, NodeConnection>();
   const connectionOf: ConnectionOf = (socket) => {
-    const known = connections.get(socket) ?? new NodeConnection(transport, socket);
-    connections.set(socket, known);
-    return known;
+    const known = connections.get(socket);
+    if (known !== undefined) return known;
+    const connection = new NodeConnection(transport, socket);
+    connections.set(socket, connection);
+    return connection;
   };
   boundConnections(server, options, connectionOf);
   serveWith(server, connectionOf);
@@ -59,15 +62,13 @@ export async function startNodeServer(
   });
 }
 
-function serveWith(server: http.Server, connectionOf: ConnectionOf): void {
+function serveWith(server: NodeServer, connectionOf: ConnectionOf): void {
   for (const [event, expectsContinue] of [
     ['request', false],
     ['checkExpectation', false],
     ['checkContinue', true],
   ] as const) {
-    server.on(event, (req: http.IncomingMessage, res: http.ServerResponse) =>
-      connectionOf(req.socket).serve(req, res, expectsContinue),
-    );
+    server.on(event, (req, res) => connectionOf(req.socket).serve(req, res, expectsContinue));
   }
   server.on('connect', (req) => connectionOf(req.socket).refuseRest(METHOD_UNKNOWN));
   server.on('clientError', (error, socket) => connectionOf(socket).failed(error));
@@ -75,7 +76,7 @@ function serveWith(server: http.Server, connectionOf: ConnectionOf): void {
 
 /** Replaces Node's listener, which is then called for admitted connections. */
 function boundConnections(
-  server: http.Server,
+  server: NodeServer,
   { connections, proxies }: HttpServerOptions,
   connectionOf: ConnectionOf,
 ): void {

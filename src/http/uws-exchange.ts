@@ -1,9 +1,8 @@
 /** Writes responses with uWebSockets.js, whose response object must not be used after an abort. */
 
 import type { HttpResponse as UwsResponse } from 'uWebSockets.js';
-import { STATUS_CODES } from 'node:http';
 import { Exchange } from './exchange.js';
-import { type HeaderList, NO_HEADERS, typeHeaders, typeOf } from './reply.js';
+import { typeOf } from './reply.js';
 import type { BodyReader } from './request-body.js';
 import type { RequestHead } from './request-head.js';
 import type { HttpReply, HttpStreamHead } from './server.js';
@@ -73,10 +72,10 @@ export class UwsExchange extends Exchange {
 
   #send(reply: HttpReply): void {
     const res = this.#res;
-    const { status, body, headers } = reply;
+    const { status, body } = reply;
     const { mustClose } = this;
     res.cork(() => {
-      this.#writeHead(status, typeOf(reply), headers);
+      this.#writeHead(reply, typeOf(reply));
       if (status === 204 || status === 304) {
         this.#endWithoutLength();
       } else if (this.head.method === 'HEAD') {
@@ -97,7 +96,7 @@ export class UwsExchange extends Exchange {
     const res = this.#res;
     this.#isEventStream = head.contentType.startsWith(EVENT_STREAM);
     res.cork(() => {
-      this.#writeHead(head.status, head.contentType, head.headers);
+      this.#writeHead(head, head.contentType);
       if (isWhole) this.#endWithoutLength();
       else if (this.mustClose) res.writeHeader('Connection', 'close');
     });
@@ -125,16 +124,9 @@ export class UwsExchange extends Exchange {
     this.#res.close();
   }
 
-  #writeHead(
-    status: number,
-    contentType: string | undefined,
-    headers: HeaderList = NO_HEADERS,
-  ): void {
-    let text = headText(status, contentType) + this.head.requestId;
-    for (const [name, value] of headers) text += `\r\n${name}: ${value}`;
-    for (const [name, value] of this.corsHeaders) text += `\r\n${name}: ${value}`;
+  #writeHead(head: Pick<HttpReply, 'status' | 'headers'>, contentType: string | undefined): void {
     // Headers may follow the status in its text: one native call instead of one per header.
-    this.#res.writeStatus(text);
+    this.#res.writeStatus(this.headOf(head, contentType));
   }
 
   /** Writes pieces until the socket is full, or too little is left for one. */
@@ -191,27 +183,4 @@ export class UwsExchange extends Exchange {
       return true;
     });
   }
-}
-
-/** Beginnings of heads by type and status, mostly of JSON and of replies without a body. */
-const HEADS = new Map<string | undefined, Map<number, string>>();
-
-/** Up to the value of `x-request-id`, the last header. */
-function headText(status: number, contentType: string | undefined): string {
-  let heads = HEADS.get(contentType);
-  if (heads === undefined) {
-    heads = new Map();
-    HEADS.set(contentType, heads);
-  }
-  let head = heads.get(status);
-  if (head === undefined) {
-    head = newHead(status, contentType);
-    heads.set(status, head);
-  }
-  return head;
-}
-
-function newHead(status: number, contentType: string | undefined): string {
-  const fields = typeHeaders(contentType).map(([name, value]) => `\r\n${name}: ${value}`);
-  return `${status} ${STATUS_CODES[status] ?? 'Unknown'}${fields.join('')}\r\nx-request-id: `;
 }

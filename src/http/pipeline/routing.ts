@@ -7,7 +7,7 @@ import { UNAUTHENTICATED } from '../auth.js';
 import { validOf } from '../body.js';
 import { tenantsQueried } from '../named-tenants.js';
 import type { EngineState } from '../ports.js';
-import type { HeaderList } from '../reply.js';
+import { headerText } from '../reply.js';
 import type { HttpRequest } from '../server.js';
 import {
   type MatchedContext,
@@ -42,16 +42,18 @@ export function match(context: RequestContext): Outcome {
 }
 
 /** Every response on a path without prefix, including refusals, names the path that replaces it. */
-function deprecation({ path, query }: HttpRequest): HeaderList {
-  const search = query === '' ? '' : `?${query}`;
+function deprecation({ path, query }: HttpRequest): string {
+  const target = query === '' ? path : `${path}?${query}`;
   // These are allowed in a request line, but would end the address in the header.
-  const address = `/api/v1${path}${search}`.replace(/[<>"]/g, encodeURIComponent);
-  return [
+  const address = target.replace(/[<>"]/g, encodeURIComponent);
+  return `${DEPRECATED}${address}>; rel="successor-version"`;
+}
+
+const DEPRECATED =
+  headerText([
     ['deprecation', '@1767225600'],
     ['sunset', 'Sat, 01 Jan 2028 00:00:00 GMT'],
-    ['link', `<${address}>; rel="successor-version"`],
-  ];
-}
+  ]) + '\r\nlink: </api/v1';
 
 /** Answers probes, which require no key, tenant or started engine. */
 export function probe(context: MatchedContext, deps: RouterDeps): Outcome {
