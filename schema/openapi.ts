@@ -242,6 +242,7 @@ const HEADERS: JsonObject = {
     '^@\\d+$',
   ),
   sunset: header('On bare aliases only: the earliest end of their service.'),
+  'preference-applied': requiredHeader('The header prefer took effect.', '^return=minimal$'),
 };
 
 const headerRefs = (...names: readonly string[]): JsonObject =>
@@ -254,6 +255,9 @@ function responsesOf(book: SchemaBook, route: Route): JsonObject {
   for (const [status, schema] of Object.entries(route.replies)) {
     if (schema === ErrorBody) refused.add(Number(status));
     else responses[status] = describeSuccess(book, route, Number(status), schema);
+  }
+  if (route.mayBeMinimal) {
+    responses[204] = describeSuccess(book, route, 204, null, 'preference-applied');
   }
   for (const status of [...refused].sort((a, b) => a - b)) {
     responses[status] = responseRef(status, route.isPage && status < 500);
@@ -273,6 +277,7 @@ function describeSuccess(
   route: Route,
   status: number,
   schema: TSchema | null,
+  ...more: readonly string[]
 ): JsonObject {
   const aliasHeaders = route.isAtRoot ? [] : ['link', 'deprecation', 'sunset'];
   const isPaged = route.query?.properties.cursor && schema?.type === 'array';
@@ -280,7 +285,12 @@ function describeSuccess(
   const media = types.map((type) => [type, mediaOf(book, type, schema)]);
   return {
     description: SUCCESS_TEXTS[status] ?? '',
-    headers: headerRefs('x-request-id', ...aliasHeaders, ...(isPaged ? ['x-next-cursor'] : [])),
+    headers: headerRefs(
+      'x-request-id',
+      ...aliasHeaders,
+      ...(isPaged ? ['x-next-cursor'] : []),
+      ...more,
+    ),
     ...(types.length === 0 ? {} : { content: Object.fromEntries(media) }),
   };
 }

@@ -97,6 +97,8 @@ export interface RouteRow {
   readonly isForm?: true;
   /** Prefix of signal types that answer an approval. */
   readonly answers?: string;
+  /** Honours `Prefer: return=minimal`: the success is then a 204 without a body. */
+  readonly mayBeMinimal?: true;
   /** Its signals may answer approvals: the owner receives the name of the key. */
   readonly bringsSignals?: true;
   /** Limit of the body; default: 1 MiB. */

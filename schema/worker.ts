@@ -305,6 +305,7 @@ export const WORKER_ROWS = {
     {
       body: CompleteTask,
       bodySize: 'large',
+      mayBeMinimal: true,
       repeats: 'a result is accepted once: a repetition is a 409',
     },
   ),
@@ -312,6 +313,7 @@ export const WORKER_ROWS = {
     summary: 'Fail a claimed task.',
     body: FailTask,
     bodySize: 'large',
+    mayBeMinimal: true,
     repeats: 'a result is accepted once: a repetition is a 409',
     replies: ok(WorkerTask, 404, 409),
   }),

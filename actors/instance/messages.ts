@@ -37,11 +37,7 @@ export type InstanceRouteId = Extract<RoutesOf<'by-id'>, `instances.${string}`>;
 export type TaskRouteId = Extract<RoutesOf<'by-id'>, `workers.${string}`>;
 
 /** A worker's request about a task. Old clients send no `claim_epoch`. */
-export type WorkerRequest = CalledBy<TaskRouteId> & {
-  readonly task: string;
-  /** The reply omits the record of the task. */
-  readonly isBrief?: true;
-};
+export type WorkerRequest = CalledBy<TaskRouteId> & { readonly task: string };
 
 export type InstanceRequest =
   | CalledBy<InstanceRouteId>

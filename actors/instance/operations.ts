@@ -56,7 +56,7 @@ function rowsOf<Ids extends ShardRouteId>(
 function toTask(parts: Finders, name: string): Serve {
   const kind = `task.${name}`;
   // Field by field on the hot path: a spread takes several times as long.
-  return ({ request, tenant, target, body, traceparent, by }) =>
+  return ({ request, tenant, target, body, traceparent, isBrief, by }) =>
     sendToTask(parts, {
       kind,
       task: target,
@@ -65,6 +65,7 @@ function toTask(parts: Finders, name: string): Serve {
       target,
       body,
       traceparent,
+      isBrief,
       by,
     } as WorkerRequest);
 }

@@ -219,7 +219,8 @@ function end(
 ): Progress {
   addWorkerLines(actor, turn, task.block_id, body.logs);
   const progress = settle(actor, turn, task, outcome);
-  turn.reply(request, 200, isBrief ? '' : wireText(actor, task));
+  if (isBrief) turn.reply(request, 204, '');
+  else turn.reply(request, 200, wireText(actor, task));
   return progress;
 }
 

@@ -29,6 +29,8 @@ export interface Request {
   readonly traceparent?: string | undefined;
   /** The key of the caller allows a worker to receive the secrets of its tasks. */
   readonly maySeeSecrets?: true | undefined;
+  /** The reply omits the record. */
+  readonly isBrief?: true | undefined;
   /** The name of the key, only for routes of signals. */
   readonly by?: string | undefined;
 }

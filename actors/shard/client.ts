@@ -414,11 +414,12 @@ export class ShardClient implements ShardSender {
 
 /** Most requests have only the first members, and are cheaper to post. A spread is ten times slower. */
 function numbered(id: number, message: ShardRequest<string>): Request {
-  const { operation, tenant, target, body, query, traceparent, maySeeSecrets, by } = message;
-  const isPlain = (query ?? traceparent ?? maySeeSecrets ?? by) === undefined;
+  const { operation, tenant, target, body, query, traceparent, maySeeSecrets, isBrief, by } =
+    message;
+  const isPlain = (query ?? traceparent ?? maySeeSecrets ?? isBrief ?? by) === undefined;
   return isPlain
     ? { id, operation, tenant, target, body }
-    : { id, operation, tenant, target, body, query, traceparent, maySeeSecrets, by };
+    : { id, operation, tenant, target, body, query, traceparent, maySeeSecrets, isBrief, by };
 }
 
 function rowsOf(operation: string, body: string): number {

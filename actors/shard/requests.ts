@@ -142,7 +142,7 @@ export class Requests {
     if (row.isBehindHints) takeHints();
     const body = parsed as never;
     const { id, tenant, target, body: text, query = NO_QUERY } = request;
-    const { traceparent, maySeeSecrets, by } = request;
+    const { traceparent, maySeeSecrets, isBrief, by } = request;
     const findings = row.isLookedThrough ? this.#findings.get(request) : undefined;
     const owner =
       typeof row.leadsTo === 'function' ? shardOf(row.leadsTo(body, tenant), shards) : shard;
@@ -159,6 +159,7 @@ export class Requests {
       findings,
       traceparent,
       maySeeSecrets,
+      isBrief,
       by,
     };
     row.serve(call, query as never);

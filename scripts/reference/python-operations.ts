@@ -257,8 +257,10 @@ interface Answer {
 }
 
 function answerOf(operation: JsonObject, types: PythonTypes): Answer {
+  // A caller who does not ask for it gets no minimal response.
   const replies = Object.entries(operation.responses as Record<string, JsonObject>).filter(
-    ([status]) => status.startsWith('2'),
+    ([status, { headers }]) =>
+      status.startsWith('2') && !('preference-applied' in ((headers ?? {}) as JsonObject)),
   );
   const shapes = replies.map(([, { content }]) => {
     const [type = '', media] =

@@ -78,7 +78,7 @@ function newHead(status: number, contentType: string | undefined): string {
 const METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS';
 const REQUEST_HEADERS =
   'content-type, authorization, x-api-key, x-tenant-id, x-cell, x-trigger-secret, ' +
-  'x-trigger-timestamp, x-trigger-nonce, x-engine-signature';
+  'x-trigger-timestamp, x-trigger-nonce, x-engine-signature, prefer';
 /** Response headers that a script may read; without them a browser client could not page. */
 const EXPOSED_HEADERS = 'link, retry-after, x-cell, x-error-code, x-next-cursor, x-request-id';
 /** Chromium caps this at two hours; shorter, so that a changed list takes effect soon. */

@@ -214,6 +214,16 @@ export class RequestHead {
 export const wantsPage = (request: Pick<HttpRequest, 'header'>) =>
   /\btext\/html\b/i.test(request.header('accept') ?? '');
 
+/** Whether the caller has the preference, in lower case (RFC 7240). */
+export function prefers(request: Pick<HttpRequest, 'header'>, preference: string): boolean {
+  const words = request
+    .header('prefer')
+    ?.toLowerCase()
+    .replace(/[ \t"]/g, '')
+    .split(/[,;]/);
+  return words?.includes(preference) ?? false;
+}
+
 export const METHOD_UNKNOWN = invalid('the method is none that is served');
 
 export const bodyTooLarge = (maxBodyBytes: number) =>

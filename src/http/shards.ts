@@ -22,6 +22,8 @@ export interface ShardRequest<Operation extends string = ShardRouteId> {
   readonly traceparent?: string | undefined;
   /** The caller's worker may receive the secrets of tasks. */
   readonly maySeeSecrets?: true | undefined;
+  /** The reply omits the record. */
+  readonly isBrief?: true | undefined;
   /** The name of the key, for routes that send signals. */
   readonly by?: string | undefined;
 }

@@ -283,6 +283,42 @@ describe('whose call counts', () => {
   });
 });
 
+describe('the preference for a minimal answer', () => {
+  const report = (task: WorkerTask, name: Call, body: Json, prefer: string) =>
+    tenant.request<{ error: string }>('POST', `/workers/tasks/${task.id}/${name}`, {
+      body: { worker_id: 'w1', claim_epoch: task.claim_epoch, ...body },
+      headers: { prefer },
+    });
+
+  test('a result is answered 204 without the task, and counts the same', async () => {
+    const [done, failed] = [await claimed(), await claimed()];
+    for (const reply of [
+      await report(done, 'complete', { output: { n: 1 } }, 'return=minimal'),
+      await report(failed, 'fail', { message: 'no' }, 'handling=strict; x, Return="Minimal"'),
+    ]) {
+      assert.deepEqual([reply.status, reply.text], [204, '']);
+      assert.equal(reply.headers['preference-applied'], 'return=minimal');
+    }
+    assert.equal((await tenant.until(done.instance_id, 'completed')).context.data.n, 1);
+    await tenant.until(failed.instance_id, 'failed');
+  });
+
+  test('refusals, and answers to other preferences, are whole', async () => {
+    const task = await claimed();
+    const refused = await report(task, 'complete', { output: [] }, 'return=minimal');
+    assert.deepEqual([refused.status, refused.headers['preference-applied']], [400, undefined]);
+    assert.match(refused.body.error, /output must be an object/);
+    const whole = await report(task, 'complete', { output: {} }, 'return=minimalist');
+    assert.deepEqual([whole.status, whole.headers['preference-applied']], [200, undefined]);
+    assert.match(whole.text, /"context":\{/);
+    const repeated = await report(task, 'complete', { output: {} }, 'return=minimal');
+    assert.deepEqual(
+      [repeated.status, repeated.headers['x-error-code']],
+      [409, 'ENG_RESULT_REPEATED'],
+    );
+  });
+});
+
 describe('the history', () => {
   test('rejected calls are kept with the caller’s epoch and worker', async () => {
     const task = await claimed();

@@ -199,8 +199,16 @@ test('a batch that is too large as a whole is sent in parts', async (t) => {
 test('a server without the exchange is served by single requests', async (t) => {
   const { tenant, place } = world();
   const [first, second] = ['first', 'second'];
-  const between: Between = ({ route }, forward) =>
-    route.endsWith('/exchange') ? answerOf(404, 'no such route') : forward();
+  const statuses = new Map<string, number>();
+  const between: Between = async ({ route }, forward) => {
+    if (route.endsWith('/exchange')) return answerOf(404, 'no such route');
+    const answer = await forward();
+    statuses.set(route.slice(route.lastIndexOf('/')), answer.status);
+    // An old server ignores the preference, and answers with the task.
+    return route.endsWith('/complete')
+      ? Response.json({ state: 'completed' }, { headers: { 'x-request-id': '1' } })
+      : answer;
+  };
   const { exchanges } = await runWorker(
     t,
     { ...place, between },
@@ -220,6 +228,10 @@ test('a server without the exchange is served by single requests', async (t) => 
   const id = await tenant.runUntil('completed', [step('a', first, retry), step('b', second)]);
   assert.deepEqual(await tenant.outputsOf(id), { a: { from: { page: 1 } }, b: { done: true } });
   assert.equal(exchanges.filter(({ route }) => route.endsWith('/exchange')).length, 1);
+  assert.deepEqual(
+    ['/fail', '/complete', '/heartbeat'].map((kind) => statuses.get(kind)),
+    [204, 204, 200],
+  );
   for (const kind of ['poll', 'heartbeat', 'fail', 'complete']) {
     assert.ok(
       exchanges.some(({ route }) => route.endsWith(kind)),

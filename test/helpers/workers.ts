@@ -50,7 +50,8 @@ export function testWorker<P extends Named, O = object>(
       const exchange: Exchange = { route, sent: JSON.parse(String(init.body ?? '{}')) };
       exchanges.push(exchange);
       const response = await between(exchange, () => fetch(address, init));
-      if (response.ok) exchange.answer = (await response.clone().json()) as TasksExchanged;
+      if (response.status === 200)
+        exchange.answer = (await response.clone().json()) as TasksExchanged;
       return response;
     },
   });

@@ -21,6 +21,7 @@ import {
   jsonReply,
   listBy,
 } from '../../../src/http/operation.js';
+import { prefers } from '../../../src/http/request-head.js';
 import type { HttpReply } from '../../../src/http/server.js';
 import { candidates } from '../../instance/front/instance-reads.js';
 import { ManyInstances } from '../../instance/front/many-instances.js';
@@ -146,8 +147,7 @@ async function changeAll(
   const { traceparent, by } = call;
   const tenant = tenantOf(call, asked.request.filter.tenant_id);
   const work = workOf(asked, tenant, { traceparent, by });
-  const { query, header } = call;
-  const wantsJob = query.async || /(^|,)\s*respond-async\s*(,|;|$)/i.test(header('prefer') ?? '');
+  const wantsJob = call.query.async || prefers(call, 'respond-async');
   const endsAt = clock.monotonic() + (wantsJob ? 0 : LIMITS.bulkAnswerMs);
   let counts = NOTHING_YET;
   let place: string | undefined;

@@ -47,7 +47,8 @@ async function say(
 ): Promise<TaskOutcome> {
   try {
     const body = { worker_id, ...result };
-    const accepted = await workers[kind](task_id, body as never, options);
+    const headers = { ...options.headers, prefer: 'return=minimal' };
+    const accepted = await workers[kind](task_id, body as never, { ...options, headers });
     const { checkpoint_seq } = kind === 'heartbeat' ? accepted : {};
     return { task_id, status: 200, ...(checkpoint_seq === undefined ? {} : { checkpoint_seq }) };
   } catch (error) {

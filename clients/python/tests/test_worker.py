@@ -455,8 +455,15 @@ def test_a_result_is_reported_until_the_server_has_decided(client: Client) -> No
 
 
 def test_a_worker_serves_a_server_without_exchanges(client: Client) -> None:
+    preferences = {}
+
     def no_exchange(request: httpx.Request) -> httpx.Response | None:
         if not request.url.path.endswith("/exchange"):
+            kind = request.url.path.rsplit("/", 1)[1]
+            preferences[kind] = request.headers.get("prefer")
+            if kind == "complete":
+                # An old server ignores the preference, and answers with the task.
+                request.headers.pop("prefer")
             return None
         headers = {"x-error-code": "ENG_NOT_FOUND", "x-request-id": "1"}
         return httpx.Response(404, headers=headers, json={"error": "no such path"})
@@ -475,6 +482,7 @@ def test_a_worker_serves_a_server_without_exchanges(client: Client) -> None:
     with serving(way, {"first": first, "second": second}, poll_wait=1):
         outputs = run(client, step("first", retry=retry), step("second"))
     assert outputs == {"first": {"resumed": {"at": 1}}, "second": {"done": True}}
+    assert preferences["fail"] == preferences["complete"] == "return=minimal"
 
 
 def test_results_that_are_too_much_for_one_request_are_said_apart(client: Client) -> None:

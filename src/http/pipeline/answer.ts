@@ -7,7 +7,8 @@ import { validOf } from '../body.js';
 import { leadIn } from '../lead.js';
 import { checkCall, type UncheckedCall } from '../operation.js';
 import { textOf } from '../request-body.js';
-import type { HttpRequest } from '../server.js';
+import { prefers } from '../request-head.js';
+import type { HttpReply, HttpRequest } from '../server.js';
 import type { ShardReply, ShardRequest } from '../shards.js';
 import { type MatchedContext, NO_PARAMS, type Outcome, type RouterDeps } from './context.js';
 import { refuse } from './refuse.js';
@@ -92,6 +93,7 @@ function requestOf(context: MatchedContext, query: ShardRequest['query']): Shard
     traceparent,
     // Only polls return tasks.
     maySeeSecrets: route.isParked && seesSecrets(key) ? true : undefined,
+    isBrief: route.mayBeMinimal && prefers(request, 'return=minimal') ? true : undefined,
     by: route.bringsSignals === true ? context.by : undefined,
   };
 }
@@ -116,6 +118,9 @@ function shardFor(
   }
 }
 
+const EMPTY: HttpReply = { status: 204, body: undefined };
+const MINIMAL: HttpReply = { ...EMPTY, headers: [['preference-applied', 'return=minimal']] };
+
 function give(context: MatchedContext, deps: RouterDeps, reply: ShardReply): void {
   const { exchange, route } = context;
   if ('error' in reply) {
@@ -125,7 +130,8 @@ function give(context: MatchedContext, deps: RouterDeps, reply: ShardReply): voi
     return;
   }
   try {
-    exchange.reply(reply.status === 204 ? { status: 204, body: undefined } : reply);
+    if (reply.status !== 204) exchange.reply(reply);
+    else exchange.reply(route.mayBeMinimal ? MINIMAL : EMPTY);
   } catch (error) {
     refuse(context, deps.log, error);
   }

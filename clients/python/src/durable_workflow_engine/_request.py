@@ -87,6 +87,8 @@ class Request:
     body: Any = None
     #: Repeating it has no further effect.
     repeatable: bool = False
+    #: Preferences about the response; None: none.
+    prefer: str | None = None
     #: Seconds for which the server may delay the response; None: as the body says.
     parked: float | None = None
 
@@ -106,6 +108,8 @@ class Request:
         headers = settings.headers()
         if self.body is not None:
             headers["content-type"] = "application/json"
+        if self.prefer is not None:
+            headers["prefer"] = self.prefer
         return {
             "method": self.method,
             "url": settings.url + self.path,

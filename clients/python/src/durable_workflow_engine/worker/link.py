@@ -12,10 +12,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .._request import Request
+from .._request import Request, path
 from ..async_client import AsyncClient
 from ..errors import NO_ENGINE, EngineError
-from ..models import TaskOutcome, TasksExchanged, WorkerTask
+from ..models import HeartbeatAccepted, TaskOutcome, TasksExchanged, WorkerTask
 
 log = logging.getLogger("durable_workflow_engine.worker")
 
@@ -81,16 +81,26 @@ class Link:
 
     async def _report(self, worker: Mapping[str, Any], result: Mapping[str, Any]) -> TaskOutcome:
         members = {name: value for name, value in result.items() if name not in ("kind", "task_id")}
-        operation = getattr(self._client.workers, result["kind"])
-        task_id = result["task_id"]
+        task_id, kind = result["task_id"], result["kind"]
+        request = Request(
+            "POST",
+            path("/workers/tasks/{id}/{kind}", id=task_id, kind=kind),
+            body={**worker, **members},
+            repeatable=True,
+            prefer="return=minimal",
+        )
         try:
-            reply = await operation(task_id, **worker, **members)
+            # The task of an older server, which ignores the preference, is not read.
+            reply = await self._client.call(
+                request, HeartbeatAccepted if kind == "heartbeat" else None
+            )
         except EngineError as error:
             # A failure unrelated to the result may pass; only the server knows that a task is gone.
             is_loss = error.status in LOSS and error.code.startswith("ENG_")
             status = error.status if is_loss or error.status in REFUSED else 503
             return TaskOutcome(task_id=task_id, status=status, error=error.message, code=error.code)
-        return TaskOutcome(task_id=task_id, status=200, checkpoint_seq=reply.checkpoint_seq)
+        seq = None if reply is None else reply.checkpoint_seq
+        return TaskOutcome(task_id=task_id, status=200, checkpoint_seq=seq)
 
     async def _poll(
         self, worker: Mapping[str, Any], poll: Mapping[str, Any] | None
