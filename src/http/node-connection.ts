@@ -3,7 +3,7 @@
  * parser as it arrives, and a reply is one text: streams and lists of headers cost more than a small request itself.
  */
 
-import http, { IncomingMessage, ServerResponse } from 'node:http';
+import { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { EngineError, invalid } from '../base/errors.js';
 import { LIMITS } from '../base/limits.js';
