@@ -45,13 +45,15 @@ export class NodeRequest extends IncomingMessage {
 }
 
 Object.defineProperties(NodeRequest.prototype, {
-  /** Node needs only these; an object of all headers would be made for each request. */
+  /** Node reads only one of them, and would make an object of all for each request. */
   headers: {
     get(this: NodeRequest) {
-      return {
-        expect: rawHeader(this, 'expect'),
-        te: rawHeader(this, 'te'),
-      };
+      const { rawHeaders: raw } = this;
+      for (let at = 0; at < raw.length; at += 2) {
+        if (raw[at]?.length === 6 && /^expect$/i.test(raw[at] ?? ''))
+          return { expect: raw[at + 1] };
+      }
+      return {};
     },
   },
   /** Node keeps the request until this is true. */
@@ -61,14 +63,6 @@ Object.defineProperties(NodeRequest.prototype, {
     },
   },
 });
-
-function rawHeader({ rawHeaders }: IncomingMessage, wanted: string): string | undefined {
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] ?? '';
-    if (name.length === wanted.length && name.toLowerCase() === wanted) return rawHeaders[at + 1];
-  }
-  return undefined;
-}
 
 /** Its head is written by the exchange: `writeHead` would check and join each header again. */
 export class NodeResponse extends ServerResponse<NodeRequest> {
@@ -195,7 +189,7 @@ function headOf(req: IncomingMessage): RequestHead {
     head.add((raw[i] ?? '').toLowerCase(), asUtf8(raw[i + 1] ?? ''));
   }
   if (req.httpVersionMajor !== 1) head.reject(`HTTP/${req.httpVersion} is not served`);
-  else if (req.httpVersionMinor === 0 && rawHeader(req, 'transfer-encoding') !== undefined) {
+  else if (req.httpVersionMinor === 0 && head.header('transfer-encoding') !== undefined) {
     head.reject('HTTP/1.0 has no transfer-encoding');
   }
   return head;
@@ -230,13 +224,11 @@ function unparsedRefusal(error: Error): Refusal | undefined {
 let second = 0;
 let date = '';
 
-/** The header `date`, made once a second. */
-function dateText(): string {
+/** Made once a second. */
+function dateNow(): string {
   const now = Math.trunc(Date.now() / 1_000);
-  if (now !== second) {
-    second = now;
-    date = `\r\ndate: ${new Date(now * 1_000).toUTCString()}`;
-  }
+  if (now !== second) date = new Date().toUTCString();
+  second = now;
   return date;
 }
 
@@ -298,6 +290,6 @@ class NodeExchange extends Exchange {
   #start(head: string, mustClose: boolean): void {
     const res = this.#res;
     res._last = mustClose || !res.shouldKeepAlive;
-    res._header = `HTTP/1.1 ${head}${dateText()}${res._last ? CLOSE : KEEP}\r\n\r\n`;
+    res._header = `HTTP/1.1 ${head}\r\ndate: ${dateNow()}${res._last ? CLOSE : KEEP}\r\n\r\n`;
   }
 }

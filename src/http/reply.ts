@@ -2,6 +2,7 @@
 
 import { STATUS_CODES } from 'node:http';
 import { type AnswerMembers, EngineError, type ErrorCode } from '../base/errors.js';
+import { valueFor } from '../base/quota/last-used.js';
 import type { HttpReply } from './server.js';
 
 export type HeaderList = readonly (readonly [string, string])[];
@@ -56,17 +57,8 @@ const HEADS = new Map<string | undefined, Map<number, string>>();
 
 /** The beginning of a head: from the status to the name of `x-request-id`. */
 export function headText(status: number, contentType: string | undefined): string {
-  let heads = HEADS.get(contentType);
-  if (heads === undefined) {
-    heads = new Map();
-    HEADS.set(contentType, heads);
-  }
-  let head = heads.get(status);
-  if (head === undefined) {
-    head = newHead(status, contentType);
-    heads.set(status, head);
-  }
-  return head;
+  const heads = valueFor(HEADS, contentType, () => new Map<number, string>());
+  return valueFor(heads, status, () => newHead(status, contentType));
 }
 
 function newHead(status: number, contentType: string | undefined): string {

@@ -216,12 +216,8 @@ export const wantsPage = (request: Pick<HttpRequest, 'header'>) =>
 
 /** Whether the caller has the preference, in lower case (RFC 7240). */
 export function prefers(request: Pick<HttpRequest, 'header'>, preference: string): boolean {
-  const words = request
-    .header('prefer')
-    ?.toLowerCase()
-    .replace(/[ \t"]/g, '')
-    .split(/[,;]/);
-  return words?.includes(preference) ?? false;
+  const words = (request.header('prefer') ?? '').toLowerCase().replace(/[ \t"]/g, '');
+  return words.split(/[,;]/).includes(preference);
 }
 
 export const METHOD_UNKNOWN = invalid('the method is none that is served');
