@@ -160,6 +160,13 @@ for (const backend of BACKENDS) {
       assert.equal(reply.headers.get('content-length'), '13');
     });
 
+    test('bytes are sent as they are', async (t) => {
+      const body = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+      const { port } = await serve(t, (_, exchange) => exchange.reply({ status: 200, body }));
+      const reply = await fetch(`http://127.0.0.1:${port}/`);
+      assert.deepEqual(Buffer.from(await reply.arrayBuffer()), body);
+    });
+
     test('every reply echoes the request id, sanitised, or carries a new one', async (t) => {
       const { port } = await serve(t, describeRequest);
       for (const [header, expected] of [
