@@ -15,7 +15,8 @@ import type { HttpReply, HttpStreamHead } from './server.js';
 import type { Transport } from './transport.js';
 
 /** Longer than proxies (nginx 60 s), so that none sends a request into a closing connection. */
-export const KEEP_ALIVE_MS = 75_000;
+const KEEP_ALIVE_MS = 75_000;
+export const IDLE_TICK_MS = 5_000;
 /** Limits reading a discarded body to 13 MB/s: each piece takes memory, and time of this thread. */
 const DISCARDED_AT_ONCE = 256 * 1024;
 const DISCARD_PAUSE_MS = 20;
@@ -84,6 +85,7 @@ export class NodeConnection {
   readonly #transport: Transport;
   readonly #socket: Duplex;
   #open = 0;
+  #idleMs = 0;
   /** No more requests are served: the client was informed that the connection closes. */
   #isRefused = false;
   /** The request whose body is incomplete. */
@@ -100,6 +102,7 @@ export class NodeConnection {
   serve(req: NodeRequest, res: NodeResponse, expectsContinue: boolean): void {
     if (this.#isRefused) return;
     this.#open += 1;
+    this.#idleMs = 0;
     const { options } = this.#transport;
     const head = headOf(req);
     head.peer = () => this.#transport.clientOf(head, req.socket.remoteAddress ?? '');
@@ -141,7 +144,16 @@ export class NodeConnection {
   /** A response is sent, or the connection is lost. */
   answered(): void {
     this.#open -= 1;
+    this.#idleMs = 0;
     if (this.#open === 0 && this.#last !== undefined) this.end(this.#last);
+  }
+
+  /** Called every `IDLE_TICK_MS`. */
+  tick(): void {
+    if (this.#open > 0) return;
+    this.#idleMs += IDLE_TICK_MS;
+    // The first tick comes early.
+    if (this.#idleMs > KEEP_ALIVE_MS) this.#socket.destroy();
   }
 
   /** The reply to a request is its last one. */

@@ -5,7 +5,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { unusable } from './free-port.js';
-import { KEEP_ALIVE_MS, NodeConnection, NodeRequest, NodeResponse } from './node-connection.js';
+import { IDLE_TICK_MS, NodeConnection, NodeRequest, NodeResponse } from './node-connection.js';
 import { METHOD_UNKNOWN } from './request-head.js';
 import type { HttpHandler, HttpServer, HttpServerOptions } from './server.js';
 import { Transport } from './transport.js';
@@ -30,17 +30,22 @@ export async function startNodeServer(
     // The transport enforces the exact limit; this only stops headers far beyond it.
     maxHeaderSize: options.maxHeaderBytes * 2,
     requireHostHeader: false,
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    // The connections close themselves: Node would set a timer twice for each request.
+    keepAliveTimeout: 0,
     headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: REQUEST_TIME_MAX_MS,
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
   });
-  const connections = new WeakMap<Duplex, NodeConnection>();
+  const connections = new Map<Duplex, NodeConnection>();
+  const ticks = setInterval(() => {
+    for (const connection of connections.values()) connection.tick();
+  }, IDLE_TICK_MS).unref();
   const connectionOf: ConnectionOf = (socket) => {
     const known = connections.get(socket);
     if (known !== undefined) return known;
     const connection = new NodeConnection(transport, socket);
     connections.set(socket, connection);
+    socket.once('close', () => connections.delete(socket));
     return connection;
   };
   boundConnections(server, options, connectionOf);
@@ -49,13 +54,15 @@ export async function startNodeServer(
     server.listen(options.port, options.host);
     await once(server, 'listening');
   } catch (cause) {
+    clearInterval(ticks);
     transport.close();
     throw unusable(options.host, options.port, cause);
   }
-  const closed = new Promise<void>((resolve) => server.once('close', () => resolve()));
+  const closed = once(server, 'close');
   return transport.serverOn((server.address() as AddressInfo).port, {
     stopListening: () => server.close(),
     close: async () => {
+      clearInterval(ticks);
       server.closeAllConnections();
       await closed;
     },
