@@ -47,33 +47,23 @@ export class BodyBudget {
 /** Ends stalled bodies with one coarse timer: a timer per body would cost more than a small body. */
 export class BodyDeadlines {
   readonly #readers = new Set<BodyReader>();
-  /** Not in the set yet: nearly every body is complete before the next one begins. */
-  #newest: BodyReader | undefined;
   readonly #timer: NodeJS.Timeout;
 
   constructor(idleTimeoutMs: number) {
     const tickMs = Math.max(1, Math.ceil(idleTimeoutMs / TICKS_PER_TIMEOUT));
     const totalTicksMax = Math.max(TICKS_PER_TIMEOUT, Math.ceil(BODY_TIME_MAX_MS / tickMs));
     this.#timer = setInterval(() => {
-      this.#keepNewest();
       for (const reader of this.#readers) reader.tick(TICKS_PER_TIMEOUT, totalTicksMax);
     }, tickMs);
     this.#timer.unref();
   }
 
   add(reader: BodyReader): void {
-    this.#keepNewest();
-    this.#newest = reader;
+    this.#readers.add(reader);
   }
 
   delete(reader: BodyReader): void {
-    if (this.#newest === reader) this.#newest = undefined;
-    else this.#readers.delete(reader);
-  }
-
-  #keepNewest(): void {
-    if (this.#newest !== undefined) this.#readers.add(this.#newest);
-    this.#newest = undefined;
+    this.#readers.delete(reader);
   }
 
   stop(): void {

@@ -6,11 +6,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
 import { describe, type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { unavailable } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { AddressRequests, Connections, TrustedProxies } from '../../src/http/connections.js';
+import { IDLE_TICK_MS, NodeConnection } from '../../src/http/node-connection.js';
 import {
   type HttpBodyStream,
   type HttpExchange,
@@ -19,6 +21,7 @@ import {
   type HttpServerOptions,
   startHttpServer,
 } from '../../src/http/server.js';
+import type { Transport } from '../../src/http/transport.js';
 import { BACKENDS } from '../helpers/backends.js';
 import { Client, type Reply, Signal } from '../helpers/raw-client.js';
 
@@ -748,6 +751,15 @@ test('a proxy that keeps idle connections for a minute closes them before node:h
   const [, seconds] = /timeout=(\d+)/.exec(headers.get('keep-alive') ?? '') ?? [];
   assert.ok(Number(seconds) > 60, String(seconds));
   await server.close();
+});
+
+test('node:http closes a connection that was idle for longer than it promises', () => {
+  const socket = new PassThrough();
+  const connection = new NodeConnection({} as Transport, socket);
+  for (let ms = 0; ms < 75_000; ms += IDLE_TICK_MS) connection.tick();
+  assert.equal(socket.destroyed, false);
+  connection.tick();
+  assert.equal(socket.destroyed, true);
 });
 
 test('a client that pipelines behind requests in work gets every answer in order, up to a bound', async () => {
