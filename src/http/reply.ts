@@ -55,7 +55,7 @@ export function headerText(headers: HeaderList): string {
 /** Beginnings of heads by type and status, mostly of JSON and of replies without a body. */
 const HEADS = new Map<string | undefined, Map<number, string>>();
 
-/** The beginning of a head: from the status to the name of `x-request-id`. */
+/** The beginning of a head: from the status to the name of `x-request-id`. @throws Error for an unknown status */
 export function headText(status: number, contentType: string | undefined): string {
   const heads = valueFor(HEADS, contentType, () => new Map<number, string>());
   return valueFor(heads, status, () => newHead(status, contentType));
@@ -64,7 +64,9 @@ export function headText(status: number, contentType: string | undefined): strin
 function newHead(status: number, contentType: string | undefined): string {
   const type: HeaderList = contentType === undefined ? [] : [['content-type', contentType]];
   const fields = headerText(contentType === JSON_TYPE ? JSON_HEADERS : type);
-  return `${status} ${STATUS_CODES[status] ?? 'Unknown'}${fields}\r\nx-request-id: `;
+  const reason = STATUS_CODES[status];
+  if (reason === undefined) throw new Error(`reply status ${status} is unknown`);
+  return `${status} ${reason}${fields}\r\nx-request-id: `;
 }
 
 const METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS';

@@ -74,8 +74,10 @@ export class UwsExchange extends Exchange {
     const res = this.#res;
     const { status, body } = reply;
     const { mustClose } = this;
+    // Headers may follow the status in its text: one native call instead of one per header.
+    const text = this.headOf(reply, typeOf(reply));
     res.cork(() => {
-      this.#writeHead(reply, typeOf(reply));
+      res.writeStatus(text);
       if (status === 204 || status === 304) {
         this.#endWithoutLength();
       } else if (this.head.method === 'HEAD') {
@@ -95,8 +97,9 @@ export class UwsExchange extends Exchange {
   protected sendStreamHead(head: HttpStreamHead, isWhole: boolean): void {
     const res = this.#res;
     this.#isEventStream = head.contentType.startsWith(EVENT_STREAM);
+    const text = this.headOf(head, head.contentType);
     res.cork(() => {
-      this.#writeHead(head, head.contentType);
+      res.writeStatus(text);
       if (isWhole) this.#endWithoutLength();
       else if (this.mustClose) res.writeHeader('Connection', 'close');
     });
@@ -122,11 +125,6 @@ export class UwsExchange extends Exchange {
 
   protected destroy(): void {
     this.#res.close();
-  }
-
-  #writeHead(head: Pick<HttpReply, 'status' | 'headers'>, contentType: string | undefined): void {
-    // Headers may follow the status in its text: one native call instead of one per header.
-    this.#res.writeStatus(this.headOf(head, contentType));
   }
 
   /** Writes pieces until the socket is full, or too little is left for one. */
