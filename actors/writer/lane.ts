@@ -207,8 +207,7 @@ export class Lane {
     const link = this.#link;
     const gated = await link.send(session, [BEGIN_COMMAND, this.#fence(number), ...gates]);
     if (gated.kind !== 'done') return leave(session, judge(gated, 2));
-    // The first row is that of the fence.
-    const inserted = new Set(gated.rows.slice(1).map(([id]) => id!));
+    const inserted = new Set(gated.rows.map(([id]) => id!));
     this.#inserted = inserted;
     this.#stage(number, units, inserted);
     const body = bodyCommands(this.#writer.options.store.kinds, units, inserted);

@@ -53,8 +53,8 @@ export const COMMIT: Statement = { name: 'writer_commit', text: 'commit' };
 
 /**
  * $1 lane, $2 epoch, $3 number of the flush. Locks the lane's row, so that a take-over waits, and records
- * the number. Fails when another epoch owns the lane (22012, division by zero) or the flush was committed
- * before (23505); the server then skips the rest of the exchange.
+ * the number. Fails when another epoch owns the lane (23502: there is no row, so the lane is null) or the
+ * flush was committed before (23505); the server then skips the rest of the exchange.
  *
  * The lock is written in place. An update would leave a dead version per flush, which cannot be removed
  * while any session holds an old snapshot, and which every later flush would step over
@@ -63,12 +63,10 @@ export const COMMIT: Statement = { name: 'writer_commit', text: 'commit' };
 export const FENCE: Statement = {
   name: 'writer_fence',
   text: `
-with owned as (
+with owned as materialized (
   select lane from lanes where lane = $1::int and epoch = $2::bigint for no key update
-), noted as (
-  insert into lane_flushes (lane, batch) select lane, $3::bigint from owned returning lane
 )
-select 1 / count(*) from noted`,
+insert into lane_flushes (lane, batch) select (select lane from owned), $3::bigint`,
 };
 
 /** How many of the latest numbers of a lane are kept; at most twice as many exist. */

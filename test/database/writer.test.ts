@@ -11,7 +11,7 @@ import runWriter, {
   type WriterEvent,
 } from '../../actors/shard/writer.thread.js';
 import { chooseLanes, LANES_MAX, measuredLanes } from '../../actors/writer/lane-count.js';
-import { FLUSHES_KEPT, WRITER_SETTINGS } from '../../src/db/statements.js';
+import { FENCE, FLUSHES_KEPT, WRITER_SETTINGS } from '../../src/db/statements.js';
 import { BATCH_ACTOR, type PackedAck, packedUnit, unpackedAck } from '../../src/db/units.js';
 import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
@@ -411,6 +411,38 @@ test('a writer whose epoch is over writes nothing, says so once, and acknowledge
   assert.equal(h.acks.length, 1);
   const seen = h.events.filter((name) => name === 'fenced');
   assert.deepEqual(seen, ['fenced']);
+});
+
+test('the fence fails by a code of its own for an owner that was replaced and for a repeated flush', async () => {
+  const fence = (...values: readonly number[]) => client.query(FENCE.text, [...values]);
+  await client.query('update lanes set epoch = 2 where lane = 1');
+  await fence(0, 1, 7);
+  await assert.rejects(fence(0, 1, 7), { code: '23505' });
+  for (const [lane, epoch] of [[1, 1] as const, [1, 3] as const, [LANES_MAX, 1] as const]) {
+    await assert.rejects(fence(lane, epoch, 7), { code: '23502' });
+  }
+  await fence(1, 2, 7);
+  const { rows } = await client.query('select lane, batch::int from lane_flushes order by 1');
+  assert.deepEqual(rows, [
+    { lane: 0, batch: 7 },
+    { lane: 1, batch: 7 },
+  ]);
+});
+
+test('a flush that waits while its engine is replaced is not committed', async () => {
+  const h = await start();
+  await client.query('begin; update lanes set epoch = 2');
+  void h.put('a', [auditPut(1, 1)]);
+  const observer = new pg.Client({ connectionString: database.connectionString });
+  await observer.connect();
+  const waiting =
+    "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%lane_flushes%'";
+  while ((await observer.query(waiting)).rows.length === 0);
+  await observer.end();
+  await client.query('commit');
+  await h.event('fenced');
+  assert.equal(await count('audit_log'), 0);
+  assert.equal(await count('lane_flushes'), 0);
 });
 
 test('a writer of an older epoch does not start, and leaves the sessions of its successor', async () => {

@@ -47,6 +47,9 @@ const COMMIT_BY_SYNC: Bound = { statement: COMMIT.name, values: [] };
 /** What the fence asks of its lane's row, read from its text. */
 const FENCE_TERMS = fenceTerms(FENCE.text);
 
+/** Expected of an engine that was replaced, unlike any other violation of a constraint. */
+const NOT_OWNED = new SqlError('23502', 'null value in column "lane" of "lane_flushes"');
+
 export class Backend {
   readonly pid: number;
   readonly applicationName: string;
@@ -155,7 +158,7 @@ export class Backend {
     this.isWorking = false;
     if (error !== undefined) {
       world.note(`${this.applicationName} is refused: ${error.code} ${error.message}`);
-      if (error.code.startsWith('23')) onBroken(error.message);
+      if (error.code.startsWith('23') && error !== NOT_OWNED) onBroken(error.message);
       this.#abort();
       this.#isAborted = !isImplicit;
     }
@@ -202,14 +205,14 @@ export class Backend {
     tables.lock(tx, `lanes:${lane}`);
     const row = tables.seen(tx, 'lanes', lane);
     const isPassed = row !== undefined && FENCE_TERMS.every((holds) => holds(row, values));
-    if (!isPassed) throw new SqlError('22012', 'division by zero');
+    if (!isPassed) throw NOT_OWNED;
     const batch = values[2]!;
     const key = `${lane}/${batch}`;
     if (tables.seen(tx, 'lane_flushes', key) !== undefined) {
       throw new SqlError('23505', 'duplicate key value violates unique constraint');
     }
     tables.put(tx, 'lane_flushes', key, { lane: Number(lane), batch });
-    return { rows: [['1']], tag: 'SELECT 1' };
+    return { rows: [], tag: 'INSERT 0 1' };
   }
 
   #forget(tx: Transaction, [lane, from, to]: readonly number[]): Result {
@@ -243,7 +246,7 @@ export class Backend {
 
 function fenceTerms(sql: string) {
   const form =
-    /^\s*with owned as \(\s*select lane from lanes where (.*) for no key update\s*\), noted as \(\s*insert into lane_flushes \(lane, batch\) select lane, \$3::bigint from owned/;
+    /^\s*with owned as materialized \(\s*select lane from lanes where (.*) for no key update\s*\)\s*insert into lane_flushes \(lane, batch\) select \(select lane from owned\), \$3::bigint$/;
   const where = form.exec(sql)?.[1];
   if (where === undefined) throw new Error(`a fence of unknown form: ${sql}`);
   return where.split(' and ').map((term) => {
