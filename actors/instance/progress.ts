@@ -303,15 +303,16 @@ export function putAudit(actor: LiveInstance, turn: Turn, events: readonly Audit
   );
 }
 
-/** As text, which is cheaper; every creation has some entries. */
+/** As text, which is cheaper; every creation has some entries. Readers add what is missing (`entryOf`). */
 function entryText(id: string, event: AuditEvent): string {
   const { eventType, fromState, toState, blockId, details, failure } = event;
   return (
-    `{"id":"${id}","event_type":"${eventType}"` +
+    `{"id":"${id}"` +
+    (eventType === 'state_transition' ? '' : `,"event_type":"${eventType}"`) +
     (fromState === undefined ? '' : `,"from_state":"${fromState}"`) +
     (toState === undefined ? '' : `,"to_state":"${toState}"`) +
     (blockId === undefined ? '' : `,"block_id":${JSON.stringify(blockId)}`) +
-    (details === undefined ? ',"details":{}' : `,"details":${JSON.stringify(details)}`) +
+    (details === undefined ? '' : `,"details":${JSON.stringify(details)}`) +
     (failure === undefined ? '}' : `,"failure":${JSON.stringify(failure)}}`)
   );
 }

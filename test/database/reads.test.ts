@@ -354,7 +354,7 @@ describe('instances', () => {
       created_at: isoTime(T0 + at),
       entries: [0, 1, 2].map((place) => ({
         id: newId(),
-        event_type: place === 0 ? 'state_transition' : 'step',
+        event_type: place === 0 ? (at % 2 === 0 ? 'state_transition' : undefined) : 'step',
         from_state: place === 0 ? 'running' : null,
         to_state: place === 0 ? 'waiting' : undefined,
         block_id: place === 0 ? undefined : 'a',
@@ -384,6 +384,27 @@ describe('instances', () => {
       to_state: 'waiting',
       details: { number: 267 },
       created_at: isoTime(T0 + 89),
+    });
+  });
+
+  test('a transition is stored without its type and without empty details', async () => {
+    const { id: instance_id } = await stored();
+    const moves = { id: newId(), from_state: 'scheduled', to_state: 'running' };
+    const created_at = isoTime(T0 + 1);
+    const entries = [moves, { id: newId(), event_type: 'step', details: { number: 1 } }];
+    await put('audit.insert', { instance_id, seq: 1, tenant_id: 'acme', created_at, entries });
+    const params = { id: instance_id };
+    const { body } = await ask<{ id: string }[]>('instances.audit', { params });
+    const entry = { instance_id, tenant_id: 'acme', created_at };
+    assert.deepEqual(
+      body.find(({ id }) => id === moves.id),
+      { ...moves, ...entry, event_type: 'state_transition', details: {} },
+    );
+    const timeline = await ask<{ state_transitions: unknown[] }>('instances.timeline', { params });
+    assert.deepEqual(timeline.body.state_transitions.at(-1), {
+      from_state: 'scheduled',
+      to_state: 'running',
+      at: created_at,
     });
   });
 });

@@ -9,11 +9,12 @@ import type { StoredRow } from '../../../src/db/table.js';
 import type { AUDIT_LOG } from '../output-tables.js';
 
 export interface AuditRow extends StoredRow<typeof AUDIT_LOG, 'tenant_id' | 'created_at'> {
-  /** The text of a `StoredAuditEntry`. */
+  /** The text of a stored entry. */
   readonly entry: string;
 }
 
-/** Absent members may be null. */
+/** Most entries are transitions, which are stored without their type; absent members may be null. */
+const EVENT_TYPE = "coalesce(entry ->> 'event_type', 'state_transition')";
 type StoredAuditEntry = Omit<AuditEntry, 'instance_id' | 'tenant_id' | 'created_at'>;
 /** State transitions in a timeline, which are not paged. */
 const TRANSITIONS_MAX = 1_000;
@@ -58,7 +59,7 @@ export function auditList(
 
 /** The newest `StateTransition` records, oldest first. */
 export function transitionList(instanceId: string): PageRequest<AuditRow> {
-  const transitions = newest("and entry ->> 'event_type' = 'state_transition'");
+  const transitions = newest(`and ${EVENT_TYPE} = 'state_transition'`);
   const text = `select * from (${transitions}) newest order by seq, place`;
   return {
     query: { text, values: [instanceId, TRANSITIONS_MAX] },
@@ -74,11 +75,11 @@ export function transitionList(instanceId: string): PageRequest<AuditRow> {
 /** State transitions and retried attempts, newest first. */
 export const recentMoves = lookup<AuditRow>(
   'reads_recent_moves',
-  newest("and entry ->> 'event_type' in ('state_transition', 'step_retried')"),
+  newest(`and ${EVENT_TYPE} in ('state_transition', 'step_retried')`),
 );
 
 export function entryOf(row: AuditRow): StoredAuditEntry {
-  return JSON.parse(row.entry) as StoredAuditEntry;
+  return { event_type: 'state_transition', details: {}, ...JSON.parse(row.entry) };
 }
 
 export function auditText(instanceId: string, row: AuditRow): string {
