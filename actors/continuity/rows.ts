@@ -25,6 +25,7 @@ import {
   BLOCK_OUTPUTS,
   CHECKPOINTS,
   ITERATION_SNAPSHOTS,
+  OUTPUT_ROWS,
   SIGNALS,
 } from '../instance/output-tables.js';
 import { INSTANCES } from '../instance/tables.js';
@@ -83,8 +84,9 @@ function select<T extends Table, const C extends ColumnOf<T> = ColumnOf<T>>(
   table: T,
   rest: string,
   columns: readonly C[] = columnsBut(table) as C[],
+  from = table.name,
 ): Sql<Selected<T, C>> {
-  return `select ${selected(columns)} from ${table.name} ${rest}`;
+  return `select ${selected(columns)} from ${from} ${rest}`;
 }
 
 const VERSION = ['id', 'tenant_id', 'namespace', 'name', 'version', 'definition'] as const;
@@ -146,12 +148,13 @@ export const CONTINUITY_SQL = {
   ),
   lastCheckpoint: select(CHECKPOINTS, `${OF_INSTANCE} order by created_at desc, id desc limit 1`),
   outputTotals: sql<{ readonly bytes: number }>(
-    `select coalesce(sum(output_size), 0)::float8 as bytes from block_outputs ${OF_INSTANCE}`,
+    `select coalesce(sum(output_size), 0)::float8 as bytes from ${OUTPUT_ROWS} b ${OF_INSTANCE}`,
   ),
   outputs: select(
     BLOCK_OUTPUTS,
     `${OF_INSTANCE} order by created_at, id limit ${CARRIED_MAX}`,
     OUTPUT,
+    `${OUTPUT_ROWS} b`,
   ),
   items: select(ITERATION_SNAPSHOTS, `${OF_INSTANCE} order by key`, ['key', 'items']),
   signals: select(SIGNALS, `${OF_INSTANCE} and status = 'kept' order by seq`, SIGNAL),
@@ -168,10 +171,15 @@ export const CONTINUITY_SQL = {
     VERSION,
   ),
   life: sql<StoredRun>(REPLAY_SQL.run),
-  outputKeys: select(BLOCK_OUTPUTS, `${OF_INSTANCE} order by ${OUTPUT_KEY.join(', ')}`, OUTPUT_KEY),
+  outputKeys: select(
+    BLOCK_OUTPUTS,
+    `${OF_INSTANCE} order by ${OUTPUT_KEY.join(', ')}`,
+    OUTPUT_KEY,
+    `${OUTPUT_ROWS} b`,
+  ),
   // Without records of tries.
   outputBlocks: sql<StoredRow<typeof BLOCK_OUTPUTS, 'block_id'>>(
-    `select distinct block_id from block_outputs ${OF_INSTANCE} ` +
+    `select distinct block_id from ${OUTPUT_ROWS} b ${OF_INSTANCE} ` +
       'and output_ref is null order by block_id',
   ),
 };

@@ -31,7 +31,7 @@ import { type KeptOutputs, keptOutputs, type Place } from './kept-outputs.js';
 import type { LiveInstance, Preparation } from './live-instance.js';
 import { checkBytes } from './memory.js';
 import { OUTPUT } from './output-tables.js';
-import { putAudit, putHistory } from './progress.js';
+import { putAudit, putHistory, unpackOutputs } from './progress.js';
 import type { InstanceRecord } from './record.js';
 import { checkRoom, deliverSignal, followTrace, storeSignal } from './signals.js';
 import { DEAD_LETTER, INJECTION, INSTANCE } from './tables.js';
@@ -147,6 +147,7 @@ export const resumeFrom: Preparation<'resumeFrom'> = async (actor, { rows, plans
     if (count > 0) {
       turn.put(OUTPUT.dropBlocks, record.id, { instance_id: record.id, block_ids: blocks });
     }
+    unpackOutputs(actor, turn, blocks);
     putData(plan, snapshot, data);
     const rewound = advance(actor, turn, { kind: 'rewind', node: root.index });
     forgetCheckpoints(actor, turn, new Set(blocks));

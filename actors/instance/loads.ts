@@ -9,7 +9,7 @@ import { columnsBut, type StoredRow, selected } from '../../src/db/table.js';
 import { boundOf, columnOf, idsOf, isOwn, ofIds, type Queries } from '../runtime/queries.js';
 import type { DueTimer } from '../runtime/timer.js';
 import { outputLoads } from './output-loads.js';
-import { BLOCK_OUTPUTS, type SIGNALS } from './output-tables.js';
+import { BLOCK_OUTPUTS, OUTPUT_ROWS, type SIGNALS } from './output-tables.js';
 import { type FAMILY_MESSAGES, INSTANCES } from './tables.js';
 import { type OPEN_TASKS, TASKS, WORKER_TASKS } from './task-tables.js';
 
@@ -151,12 +151,12 @@ export const INSTANCE_SQL = {
       "case when i.state = 'failed' then i.execution->'m' is not null else false end as owes, " +
       '(select d.failed_at from dead_letters d where d.instance_id = i.id) ' +
       'from instances i cross join lateral (' +
-      'select count(*) as rows, coalesce(sum(b.output_size), 0) as bytes from block_outputs b ' +
+      `select count(*) as rows, coalesce(sum(b.output_size), 0) as bytes from ${OUTPUT_ROWS} b ` +
       'where b.instance_id = i.id offset 0) t where i.id = w.id',
   ),
   childOutputs: ofIds(
     selected(OUTPUT_COLUMNS, 'o'),
-    `select ${selected(OUTPUT_COLUMNS)} from block_outputs where instance_id = w.id ` +
+    `select ${selected(OUTPUT_COLUMNS)} from ${OUTPUT_ROWS} b where instance_id = w.id ` +
       'order by created_at, id',
   ),
 } as const;

@@ -7,7 +7,7 @@ import type { Plan } from '../../src/core/plan.js';
 import type { KeptOutput } from '../../src/core/progress.js';
 import type { StoredRow } from '../../src/db/table.js';
 import { columnOf, ofIds, type Queries } from '../runtime/queries.js';
-import type { BLOCK_OUTPUTS } from './output-tables.js';
+import { type BLOCK_OUTPUTS, OUTPUT_ROWS } from './output-tables.js';
 import { IS_REPORTED, IS_TOUCHED } from './task-tables.js';
 
 export interface ItemsRequest {
@@ -86,13 +86,13 @@ const NOTE_BYTES_MAX = 4_096;
 export const OUTPUT_SQL = {
   outputs: ofPairs(
     'w.block_id, o.iteration, o.output',
-    'select iteration, output from block_outputs ' +
+    `select iteration, output from ${OUTPUT_ROWS} b ` +
       'where instance_id = w.instance_id and block_id = w.block_id ' +
       "and (output_ref is null or output_ref = '__error__') order by created_at desc, id desc limit 1",
   ),
   allOutputs: ofIds(
     'o.block_id, o.iteration, o.output',
-    'select distinct on (block_id) block_id, iteration, output from block_outputs ' +
+    `select distinct on (block_id) block_id, iteration, output from ${OUTPUT_ROWS} b ` +
       "where instance_id = w.id and (output_ref is null or output_ref = '__error__') " +
       'order by block_id, created_at desc, id desc',
   ),
@@ -108,7 +108,7 @@ export const OUTPUT_SQL = {
     `${ITEM_OF_ITERATION} as item, ` +
     'case when w.items is not null then b.block_id end as part, ' +
     'b.block_id, b.iteration, b.output, b.output_ref, b.output_size, b.created_at, b.id ' +
-    'from block_outputs b where b.instance_id = w.instance_id ' +
+    `from ${OUTPUT_ROWS} b where b.instance_id = w.instance_id ` +
     'and b.block_id = any(array(select jsonb_array_elements_text(w.blocks))) ' +
     'and starts_with(b.iteration, w.prefix) and (w.items is null or w.items @> to_jsonb(' +
     `${ITEM_OF_ITERATION})) ` +
@@ -119,16 +119,16 @@ export const OUTPUT_SQL = {
     'where o.fits or o.place = 1 order by w.n, o.created_at, o.id',
   outputTotals: ofPairs(
     'o.rows, o.bytes',
-    'select count(*) as rows, coalesce(sum(output_size), 0) as bytes from block_outputs ' +
+    `select count(*) as rows, coalesce(sum(output_size), 0) as bytes from ${OUTPUT_ROWS} b ` +
       'where instance_id = w.instance_id and block_id = w.block_id',
   ),
   outputRows:
     'select block_id, iteration, attempt, try, output, output_ref, output_size ' +
-    'from block_outputs where instance_id = $1::uuid and block_id = any($2::text[]) ' +
+    `from ${OUTPUT_ROWS} b where instance_id = $1::uuid and block_id = any($2::text[]) ` +
     'order by created_at, id',
   endedBlocks: ofIds(
     'o.block_id',
-    'select distinct block_id from block_outputs where instance_id = w.id ' +
+    `select distinct block_id from ${OUTPUT_ROWS} b where instance_id = w.id ` +
       "and (output_ref is null or output_ref not in ('__error__', 'human_input'))",
   ),
   newestCheckpoint:

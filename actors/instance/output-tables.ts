@@ -43,6 +43,21 @@ export const BLOCK_OUTPUTS = belonging(
   },
 );
 
+/** All outputs: the rows, and those that the row of their completed instance has (`packOutput`). */
+export const OUTPUT_ROWS = outputRows();
+
+function outputRows(): string {
+  const names = Object.keys(BLOCK_OUTPUTS.columns);
+  const packed = names.filter((name) => name !== 'instance_id');
+  const types = packed.map((name) => `${name} ${columnType(BLOCK_OUTPUTS, name).base}`);
+  const values = names.map((name) => (packed.includes(name) ? `r.${name}` : 'i.id'));
+  return (
+    `(select ${names.join(', ')} from block_outputs union all ` +
+    `select ${values.join(', ')} from instances i ` +
+    `cross join lateral json_to_recordset(i.end_outputs) as r(${types.join(', ')}))`
+  );
+}
+
 const RECEIPT = Object.keys(EFFECT_RECEIPTS.columns).map(
   (column) => `${column} ${columnType(EFFECT_RECEIPTS, column).base}`,
 );

@@ -23,6 +23,8 @@ import {
   type Withdrawal,
 } from '../../src/core/progress.js';
 import { rowOf } from '../../src/db/lines.js';
+import type { MutationRow } from '../../src/db/mutation.js';
+import type { StoredRow } from '../../src/db/table.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import type { Effect, Turn } from '../runtime/turn.js';
 import { type OutputEffect, recordEffect, settleEffects } from './effects.js';
@@ -30,7 +32,7 @@ import { endGates } from './gate-rows.js';
 import { type LiveInstance, nextId, stepKey } from './live-instance.js';
 import { charactersOf } from './memory.js';
 import { addLine } from './notes.js';
-import { AUDIT, OUTPUT, SIGNAL, SNAPSHOT } from './output-tables.js';
+import { AUDIT, type BLOCK_OUTPUTS, OUTPUT, SIGNAL, SNAPSHOT } from './output-tables.js';
 import { offersTasks } from './record.js';
 import { OPEN_TASK, TASK } from './task-tables.js';
 import {
@@ -80,6 +82,9 @@ export function recordProgress(actor: LiveInstance, turn: Turn, progress: Progre
   }
 }
 
+/** In characters: a larger row would be compressed, or stored out of line. */
+const END_OUTPUTS_MAX = 1_000;
+
 /** @param effect the receipt, which the row of the output includes */
 function putOutput(
   actor: LiveInstance,
@@ -95,23 +100,51 @@ function putOutput(
   if (!isNote && actor.record.snapshot.outputs.has(output.blockId)) {
     actor.kept.output(output.blockId, text.length);
   }
-  turn.put(
-    OUTPUT.insert,
+  const row = {
     id,
-    rowOf(OUTPUT.insert, {
-      id,
-      instance_id: actor.record.id,
-      block_id: output.blockId,
-      iteration,
-      attempt: output.attempt,
-      try: output.tryNumber,
-      output: text,
-      output_ref: output.outputRef,
-      output_size: Buffer.byteLength(text),
-      created_at: isoTime(actor.env.now()),
-      effect: effect?.text,
-    }),
-  );
+    instance_id: actor.record.id,
+    block_id: output.blockId,
+    iteration,
+    attempt: output.attempt,
+    try: output.tryNumber,
+    output: text,
+    output_ref: output.outputRef,
+    output_size: Buffer.byteLength(text),
+    created_at: isoTime(actor.env.now()),
+    effect: effect?.text ?? null,
+  };
+  if (!packOutput(actor, row)) turn.put(OUTPUT.insert, id, rowOf(OUTPUT.insert, row));
+}
+
+/**
+ * Adds the output to the row of its instance if the unit completes it. While the instance goes on, each
+ * update of its row would write the output again: `unpackOutputs` comes first.
+ * @returns false if the output needs a row of its own
+ */
+function packOutput(
+  { record }: LiveInstance,
+  { instance_id: _, output_ref, effect, output, ...row }: StoredRow<typeof BLOCK_OUTPUTS>,
+): boolean {
+  if (record.snapshot.state !== 'completed' || output_ref !== null || effect !== null) return false;
+  const packed = record.end_outputs === null ? '[' : `${record.end_outputs.slice(0, -1)},`;
+  const text = `${packed}${JSON.stringify(row).slice(0, -1)},"output":${output}}]`;
+  if (text.length > END_OUTPUTS_MAX) return false;
+  record.end_outputs = text;
+  return true;
+}
+
+/** Gives the outputs in the row of a completed instance rows of their own, except those of these blocks. */
+export function unpackOutputs(
+  { record }: LiveInstance,
+  turn: Turn,
+  dropped: readonly string[],
+): void {
+  const packed = JSON.parse(record.end_outputs ?? '[]') as MutationRow<typeof OUTPUT.insert>[];
+  for (const row of packed) {
+    if (dropped.includes(row.block_id)) continue;
+    turn.put(OUTPUT.insert, row.id, { ...row, instance_id: record.id });
+  }
+  record.end_outputs = null;
 }
 
 function openTask(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {

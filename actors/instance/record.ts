@@ -105,6 +105,7 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
     updated_at: created_at,
     signal_count: 0,
     audit_count: 0,
+    end_outputs: null,
     injected: [],
     context_audit: [],
     raw: texts && { texts, body },
@@ -206,6 +207,7 @@ export function wholeLine(
     creation_audit: creationAudit === '' ? null : `[${creationAudit}]`,
     signal_count: record.signal_count,
     audit_count: record.audit_count,
+    end_outputs: record.end_outputs,
     created_at: record.created_at,
     updated_at: record.updated_at,
     cron_schedule_id: schedule,
@@ -218,7 +220,14 @@ export function wholeLine(
 }
 
 /** With the cells of a changed context, because copying the object takes longer than the rest. */
-function progressCells({ id, snapshot, signal_count, audit_count, updated_at }: InstanceRecord) {
+function progressCells({
+  id,
+  snapshot,
+  signal_count,
+  audit_count,
+  end_outputs,
+  updated_at,
+}: InstanceRecord) {
   return {
     id,
     state: snapshot.state,
@@ -227,6 +236,7 @@ function progressCells({ id, snapshot, signal_count, audit_count, updated_at }: 
     execution: JSON.stringify(snapshot.execution),
     signal_count,
     audit_count,
+    end_outputs,
     updated_at,
     data_patch: undefined as string | undefined,
     data: undefined as string | undefined,

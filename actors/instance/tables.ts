@@ -29,6 +29,7 @@ export const INSTANCES = table(
     idempotency_key: 'text?',
     parent_instance_id: 'uuid?',
     creation_audit: 'json?',
+    end_outputs: 'json?',
     signal_count: 'integer',
     audit_count: 'integer',
     created_at: 'timestamptz',
@@ -57,6 +58,7 @@ const PROGRESS = columnsOf(
   'execution',
   'signal_count',
   'audit_count',
+  'end_outputs',
   'updated_at',
 );
 

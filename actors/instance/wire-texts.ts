@@ -25,6 +25,7 @@ export const INSTANCE_COLUMNS = columnsBut(
   INSTANCES,
   'execution',
   'creation_audit',
+  'end_outputs',
   'signal_count',
   'audit_count',
   'cron_schedule_id',

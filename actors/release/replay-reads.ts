@@ -19,8 +19,15 @@ export interface StoredRun
   readonly has_injected: boolean;
 }
 
-/** Rows of `block_outputs` with the result of a step or a person's answer, without notes on attempts. */
+/** Outputs with the result of a step or a person's answer, without notes on attempts. */
 const ENDS = "(o.output_ref is null or o.output_ref in ('__error__', 'human_input'))";
+/** Also those in the row of the instance, which have no receipts. */
+const OUTPUTS =
+  '(select id, block_id, iteration, try, output, output_ref, effect, created_at ' +
+  'from block_outputs where instance_id = i.id union all ' +
+  'select id, block_id, iteration, try, output, null, null, created_at ' +
+  'from json_to_recordset(i.end_outputs) as r(id uuid, block_id text, iteration text, ' +
+  'try integer, output json, created_at timestamptz))';
 /** The output of a worker task is usually stored as the output of its step, too. */
 const HAS_OUTPUT =
   'exists (select 1 from block_outputs b where b.instance_id = t.instance_id ' +
@@ -31,6 +38,7 @@ export const REPLAY_SQL = {
   sample:
     'select i.id, (octet_length(coalesce(i.creation_data, i.data)::text) ' +
     '+ octet_length(i.config::text) + octet_length(i.execution::text) ' +
+    '+ coalesce(octet_length(i.end_outputs::text), 0) ' +
     '+ (select coalesce(sum(o.output_size + 200), 0) from block_outputs o ' +
     `where o.instance_id = i.id and ${ENDS}) ` +
     '+ (select coalesce(sum(300 + coalesce(octet_length(t.error_message), 0) ' +
@@ -39,7 +47,7 @@ export const REPLAY_SQL = {
     'from worker_tasks t where t.instance_id = i.id) ' +
     '+ (select coalesce(sum(100 + coalesce(octet_length(s.payload::text), 0)), 0) ' +
     'from signals s where s.instance_id = i.id))::bigint as bytes ' +
-    'from (select id, creation_data, data, config, execution from instances ' +
+    'from (select id, creation_data, end_outputs, data, config, execution from instances ' +
     'where sequence_id = $1::uuid and tenant_id = $2::text ' +
     "and state in ('completed', 'failed') and (runtime ->> 'dry_run') is distinct from 'true' " +
     'order by created_at desc, id desc limit $3::bigint) i',
@@ -50,7 +58,7 @@ export const REPLAY_SQL = {
     "(select coalesce(json_agg(json_build_object('id', o.id, 'block_id', o.block_id, " +
     "'iteration', o.iteration, 'try', o.try, 'output', o.output, 'output_ref', o.output_ref, " +
     "'call', o.effect ->> 'request_sha256', 'created_at', o.created_at) order by o.created_at, o.id), '[]') " +
-    `from block_outputs o where o.instance_id = i.id and ${ENDS}) as outputs, ` +
+    `from ${OUTPUTS} o where ${ENDS}) as outputs, ` +
     "(select coalesce(json_agg(json_build_object('id', t.id, 'block_id', t.block_id, " +
     "'iteration', t.iteration, 'attempt', t.attempt, 'state', t.state, " +
     "'handler', t.handler_name, 'params', t.params, " +

@@ -37,7 +37,7 @@ const ROWS: readonly Row[] = [
   [
     'block_outputs signals audit_log iteration_snapshots',
     INSTANCE,
-    'append-only; audit entries are packed by unit, and those of the creation are in `instances.creation_audit`',
+    'append-only; audit entries are packed by unit, and those of the creation are in `instances.creation_audit`; the outputs of the unit that completes an instance are in `instances.end_outputs`',
   ],
   [
     'event_waits event_takes',

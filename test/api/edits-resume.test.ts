@@ -16,6 +16,7 @@ import {
   transform,
   useSharedApi,
 } from '../helpers/api.js';
+import { expectStatus } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';
 import {
   auditOf,
@@ -77,6 +78,31 @@ describe('an instance is resumed from a block', () => {
     assert.equal(deleted, rows.length - 1);
     await tenant.until(id, 'completed');
     assert.deepEqual(await tenant.rowsOf(id), rows);
+  });
+
+  test('when it is completed: outputs of earlier blocks keep their ids and their order, each time', async () => {
+    const handler = newHandler();
+    const blocks = [step('a', 'noop'), step('b', handler), step('c', 'noop'), step('d', 'noop')];
+    const id = await tenant.run(blocks);
+    await tenant.complete(await tenant.task(handler));
+    await tenant.until(id, 'completed');
+    const outputs = async () => {
+      const reply = await tenant.get<{ id: string; block_id: string }[]>(
+        `/instances/${id}/outputs`,
+      );
+      return expectStatus(reply, 200);
+    };
+    for (const kept of [3, 2, 3]) {
+      const before = await outputs();
+      assert.deepEqual(column(before, 'block_id'), ['a', 'b', 'c', 'd']);
+      const from = before[kept]!.block_id;
+      const { outputs_deleted: deleted } = await resumeFrom(tenant, id, from);
+      assert.equal(deleted, 4 - kept);
+      await tenant.until(id, 'completed');
+      const after = column(await outputs(), 'id');
+      assert.deepEqual(after.slice(0, kept), column(before, 'id').slice(0, kept));
+      assert.ok(after.slice(kept).every((it) => !column(before, 'id').includes(it)));
+    }
   });
 
   test('when it is paused: what is open is withdrawn, in earlier blocks too', async () => {

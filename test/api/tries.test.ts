@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { OUTPUT_ROWS } from '../../actors/instance/output-tables.js';
 import { FAILURE_MESSAGE_MAX, type Failure } from '../../schema/failure.js';
 import type { AuditEntry, TaskInstance, Timeline } from '../../schema/instance.js';
 import type { WorkerAttempt, WorkerTask } from '../../schema/worker.js';
@@ -152,7 +153,7 @@ describe('Attempts: `attempt` of an output counts from 0 like that of the task; 
   /** Iteration path and try of each row of a block: what the routes do not show. */
   async function storedBeside(id: string, block: string): Promise<[string, number][]> {
     const { rows } = await api.sql.query<{ iteration: string; try: number }>(
-      'select iteration, try from block_outputs where instance_id = $1 and block_id = $2 order by attempt',
+      `select iteration, try from ${OUTPUT_ROWS} o where instance_id = $1 and block_id = $2 order by attempt`,
       [id, block],
     );
     return rows.map((row) => [row.iteration, row.try]);

@@ -4,6 +4,7 @@
  */
 
 import type pg from 'pg';
+import { OUTPUT_ROWS } from '../../actors/instance/output-tables.js';
 import { TASKS as ALL_TASKS } from '../../actors/instance/task-tables.js';
 import { entryOf } from '../helpers/entry.js';
 import { LIMITED_BLOCK, RATE_LIMIT } from './shapes.js';
@@ -88,7 +89,7 @@ const INSTANCES = `
 const OUTPUTS = `
   select o.instance_id, o.block_id, o.iteration, o.attempt, o.output_ref,
          case when json_typeof(o.output) = 'object' then o.output->>'mark' end as mark
-    from block_outputs o join instances i on i.id = o.instance_id
+    from ${OUTPUT_ROWS} o join instances i on i.id = o.instance_id
    where i.tenant_id = $1::text`;
 
 const TASKS = `
@@ -139,7 +140,7 @@ const BREACHES = `
   select 'rate limit exceeded at ' || created_at as what from (
     select o.created_at,
            o.created_at - lag(o.created_at, ${RATE_LIMIT.max_count}) over (order by o.created_at) as gap
-      from block_outputs o join instances i on i.id = o.instance_id
+      from ${OUTPUT_ROWS} o join instances i on i.id = o.instance_id
      where i.tenant_id = $1::text and o.block_id = '${LIMITED_BLOCK}') tries
    where gap < interval '${RATE_LIMIT.window_seconds} s' - interval '50 ms'
   union all

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, test } from 'node:test';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
+import { OUTPUT_ROWS } from '../../actors/instance/output-tables.js';
 import { eventually, type Json, step } from '../helpers/api.js';
 import { capabilities, soon } from '../helpers/continuity.js';
 import { type Answer, type LocalShards, startShards } from '../helpers/shards.js';
@@ -315,7 +316,7 @@ async function wholeHandoff(): Promise<void> {
   });
   const { state, epoch, current_instance_id } = await executionOf(id);
   assert.deepEqual([state, epoch, current_instance_id], ['owned', 1, instance]);
-  const outputs = 'select instance_id from block_outputs where instance_id = any($1)';
+  const outputs = `select instance_id from ${OUTPUT_ROWS} o where instance_id = any($1)`;
   assert.deepEqual(await rows(outputs, [id, instance]), [{ instance_id: instance }]);
   assert.ok(['transferring', 'moved'].includes(String(await fenceOf(id))));
 }

@@ -11,6 +11,7 @@ import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { OUTPUT_ROWS } from '../../actors/instance/output-tables.js';
 import type { BatchActionResult } from '../../schema/edits.js';
 import {
   beforeWith,
@@ -66,7 +67,7 @@ async function failing(blocks: readonly Json[], data: Json = {}) {
 
 async function countRows(id: string): Promise<Record<string, number>> {
   const { rows } = await api.sql.query<{ block_id: string; n: number }>(
-    `select block_id, count(*)::int as n from block_outputs
+    `select block_id, count(*)::int as n from ${OUTPUT_ROWS} o
      where instance_id = $1 and output_ref is null group by block_id order by block_id`,
     [id],
   );

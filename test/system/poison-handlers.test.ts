@@ -5,6 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { OUTPUT_ROWS } from '../../actors/instance/output-tables.js';
 import { isJsonObject, type JsonValue } from '../../src/base/json.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import type { EffectHandler, HandlerContext } from '../../src/handlers/registry.js';
@@ -107,7 +108,7 @@ async function amongNeighbours(work: () => Promise<void>): Promise<void> {
 async function outputs(instance: string): Promise<{ output: JsonValue; ref: string | null }[]> {
   const { rows } = await shard.sql.query(
     `select case when output_size < 100000 then output end as output, output_ref as ref
-     from block_outputs where instance_id = $1 order by block_id, attempt`,
+     from ${OUTPUT_ROWS} o where instance_id = $1 order by block_id, attempt`,
     [instance],
   );
   return rows;

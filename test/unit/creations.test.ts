@@ -296,11 +296,36 @@ const statesOf = (made: UnitEnvelope) =>
 
 const answers = () => effects.filter(({ kind }) => kind === 'reply' || kind === 'error');
 
+test('an output is in the row of its instance only if that is completed and the output is short', () => {
+  const blocks = (count: number, name: string) =>
+    Array.from({ length: count }, (_, n) => ({
+      type: 'step' as const,
+      id: `${name}${n}`,
+      handler: 'noop',
+      params: {},
+    }));
+  const unitOf = (plan: Plan) => {
+    makeBatch(plan, instances(1));
+    const made = unit()!;
+    const packed = (rowsOf([made], 'instance.insert')[0]?.end_outputs ?? []) as object[];
+    return [packed.length, rowsOf([made], 'output.insert').length];
+  };
+  assert.deepEqual(unitOf(planOf(blocks(3, 'a'))), [3, 0]);
+  const [packed = 0, own = 0] = unitOf(planOf(blocks(3, 'a'.repeat(200))));
+  assert.deepEqual([packed > 0, own > 0, packed + own], [true, true, 3]);
+  const worker = { type: 'step' as const, id: 'w', handler: 'worker', params: {} };
+  assert.deepEqual(unitOf(planOf([...blocks(3, 'a'), worker])), [0, 3]);
+});
+
 test('instances of a batch run as far as they can in the unit that inserts them', () => {
   makeBatch(NOOP, instances(3));
   const made = unit()!;
   assert.deepEqual(statesOf(made), ['completed', 'completed', 'completed']);
-  assert.equal(rowsOf([made], 'output.insert').length, 3);
+  for (const { end_outputs } of rowsOf([made], 'instance.insert')) {
+    const [output, ...others] = end_outputs as { block_id: string; output: unknown }[];
+    assert.deepEqual([output?.block_id, output?.output, others], ['a', {}, []]);
+  }
+  assert.deepEqual(rowsOf([made], 'output.insert'), []);
   assert.deepEqual(rowsOf([made], 'timer.set'), []);
   commits.settle([{ seq: made.seq, outcome: 'committed' }]);
   assert.deepEqual(answers(), [

@@ -84,7 +84,7 @@ test('the line of an instance has what its object has', () => {
 test('a row laid over another one keeps the other columns of it, whichever forms the two have', () => {
   const [, , before] = instanceUpdate(1, 'running');
   const [, , after] = instanceUpdate(1, 'waiting', 4);
-  const wide = { ...before, data_patch: { b: null }, data: { a: [1, 'ä'] } };
+  const wide = { ...before, end_outputs: null, data_patch: { b: null }, data: { a: [1, 'ä'] } };
   const { change, update } = INSTANCE;
   const forms = (mutation: typeof change | typeof update, row: object) =>
     [rowText(mutation, row), JSON.stringify(row)].map((text) => ({ mutation, row: text }));

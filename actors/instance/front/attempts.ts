@@ -20,7 +20,7 @@ import { Conditions, IS_PRESENT } from '../../../src/db/reads/query.js';
 import type { PageRequest } from '../../../src/db/reads/reader.js';
 import { type Operation, pageReply } from '../../../src/http/operation.js';
 import { treeOf } from '../../release/core/block-tree.js';
-import { BLOCK_OUTPUTS } from '../output-tables.js';
+import { BLOCK_OUTPUTS, OUTPUT_ROWS } from '../output-tables.js';
 import { standing } from '../task-tables.js';
 import type { AttemptEvent } from '../worker-task.js';
 
@@ -247,7 +247,7 @@ function outputsOf(instance: string, excluded: string, hasPayloads: boolean): st
     `${payload('b.output', hasPayloads)} as output, ` +
     `case when ${isError} then coalesce(b.output ->> 'message', '') end as message, ` +
     `case when ${isError} then (b.output ->> 'retryable')::boolean end as retryable ` +
-    `from block_outputs b where b.instance_id = ${instance} ` +
+    `from ${OUTPUT_ROWS} b where b.instance_id = ${instance} ` +
     `and (b.output_ref is null or ${isError}) and b.block_id <> all(${excluded})`
   );
 }

@@ -9,7 +9,7 @@ import { selected } from '../../../src/db/table.js';
 import { jsonReply, type Operation } from '../../../src/http/operation.js';
 import { dataText } from '../context-data.js';
 import { type ListedOutput, OUTPUT_COLUMNS } from '../loads.js';
-import { BLOCK_OUTPUTS } from '../output-tables.js';
+import { BLOCK_OUTPUTS, OUTPUT_ROWS } from '../output-tables.js';
 import { contextText, type InstanceWireRow, iterationText, outputText } from '../wire-texts.js';
 import { transitionList } from './audit-reads.js';
 import { instanceById } from './instance-reads.js';
@@ -19,7 +19,7 @@ const STREAM_BATCH_BYTES = 1024 * 1024;
 
 const EVERYTHING = {
   columns: selected(OUTPUT_COLUMNS),
-  from: 'block_outputs',
+  from: `${OUTPUT_ROWS} block_outputs`,
   of: filtersOf(BLOCK_OUTPUTS, ['instance_id']),
   by: filtersOf(BLOCK_OUTPUTS, ['block_id', 'iteration']),
   order: orderBy(BLOCK_OUTPUTS, ['created_at', 'id']),

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { OUTPUT_ROWS } from '../../../actors/instance/output-tables.js';
 import { ITERATIONS_MAX } from '../../../schema/blocks.js';
 import { type Api, eventually, newHandler, step } from '../../helpers/api.js';
 import {
@@ -46,7 +47,7 @@ export function describeGiants(api: Api): void {
 
   async function rowsOf(id: string): Promise<number> {
     const { rows } = await api.sql.query(
-      `select count(*)::int as n from block_outputs where instance_id = $1 and output_ref is null`,
+      `select count(*)::int as n from ${OUTPUT_ROWS} o where instance_id = $1 and output_ref is null`,
       [id],
     );
     return Number(rows[0]?.n);
