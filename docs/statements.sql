@@ -80,6 +80,26 @@ select r.tenant_id, r.limits, r.set_at
 from json_to_recordset($1::json) as r(tenant_id text, limits json, set_at timestamptz)
 on conflict (tenant_id) do update set limits = excluded.limits, set_at = excluded.set_at;
 
+-- writer_taskbefore_move
+with moved as (
+  delete from worker_tasks_before t using (select r.id from json_to_recordset($1::json) as r(id uuid) order by r.id offset 0) r
+  where t.id = any(array[r.id]) returning t.*
+), closed as (
+  delete from open_tasks o using moved b where o.task_id = any(array[b.id])
+)
+insert into worker_tasks (id, instance_id, created_at, timeout_ms, ownership_epoch, node, attempt, priority, idempotency_key, tenant_id, block_id, iteration, handler_name, queue_name, params, overlay, secrets, resume_checkpoint, history, rank, lost_claims, checkpoint_seq, claim_epoch, claimed_at, heartbeat_at, state, worker_id, withdrawn, completed_at, output, error_message, error_retryable)
+select b.id, b.instance_id, b.created_at, b.timeout_ms, b.ownership_epoch, b.node, b.attempt, b.priority, b.idempotency_key, b.tenant_id, b.block_id, b.iteration, b.handler_name, b.queue_name, b.params, b.overlay, b.secrets, b.resume_checkpoint, coalesce(o.history, b.history), o.rank, coalesce(o.lost_claims, b.lost_claims), coalesce(o.checkpoint_seq, b.checkpoint_seq), coalesce(o.claim_epoch, b.claim_epoch), coalesce(o.claimed_at, b.claimed_at), coalesce(o.heartbeat_at, b.heartbeat_at), case when o.claimed_at is null then b.state else 'claimed' end, coalesce(o.worker_id, b.worker_id), b.withdrawn, b.completed_at, b.output, b.error_message, b.error_retryable
+from moved b left join open_tasks o on o.task_id = any(array[b.id]);
+
+-- writer_taskbefore_drop
+with doomed as (
+  select instance_id from json_to_recordset($1::json) as r(instance_id uuid)
+), open_tasks_gone as (
+  delete from open_tasks o using worker_tasks_before t, doomed d
+  where t.instance_id = any(array[d.instance_id]) and o.task_id = any(array[t.id])
+)
+delete from worker_tasks_before t using doomed d where t.instance_id = any(array[d.instance_id]);
+
 -- writer_instance_insert
 insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, end_outputs, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
 select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.end_outputs, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure, r.timeout
@@ -232,9 +252,6 @@ with doomed as (
   where i.id = d.id and i.continuity_id is not null
     and i.state in ('completed', 'failed', 'cancelled')
     and e.tenant_id = i.tenant_id and e.current_instance_id = i.id
-), open_tasks_gone as (
-  delete from open_tasks o using worker_tasks t, doomed d
-  where t.instance_id = any(array[d.id]) and o.task_id = any(array[t.id])
 ), instances_gone as (
   delete from instances t using doomed d where t.id = any(array[d.id])
 ), timers_gone as (
@@ -347,46 +364,47 @@ delete from bulk_changes t
 using json_to_recordset($1::json) as r(job_id uuid, instance_id uuid)
 where t.job_id = any(array[r.job_id]) and t.instance_id = r.instance_id;
 
--- writer_opentask_insert
-insert into open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at)
-select r.task_id, r.instance_id, r.tenant_id, r.handler_name, r.queue_name, r.rank, r.created_at
-from json_to_recordset($1::json) as r(task_id uuid, instance_id uuid, tenant_id text, handler_name text, queue_name text, rank smallint, created_at timestamptz);
-
--- writer_opentask_insert_lines
-copy open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
-
--- writer_opentask_insert_cells
-insert into open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at)
-select r.task_id, r.instance_id, r.tenant_id, r.handler_name, r.queue_name, r.rank, r.created_at
-from (select $1::uuid as task_id, $2::uuid as instance_id, $3::text as tenant_id, $4::text as handler_name, $5::text as queue_name, $6::smallint as rank, $7::timestamptz as created_at) as r;
-
--- writer_opentask_claim
-update open_tasks t set worker_id = r.worker_id, claim_epoch = r.claim_epoch, lost_claims = r.lost_claims, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, checkpoint_seq = r.checkpoint_seq
-from json_to_recordset($1::json) as r(task_id uuid, worker_id text, claim_epoch integer, lost_claims integer, claimed_at timestamptz, heartbeat_at timestamptz, checkpoint_seq integer)
-where t.task_id = any(array[r.task_id]);
-
--- writer_opentask_history
-update open_tasks t set history = r.history
-from json_to_recordset($1::json) as r(task_id uuid, history json)
-where t.task_id = any(array[r.task_id]);
-
--- writer_opentask_rank
-update open_tasks t set rank = r.rank
-from json_to_recordset($1::json) as r(task_id uuid, rank smallint)
-where t.task_id = any(array[r.task_id]);
-
 -- writer_task_insert
-insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, idempotency_key, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, lost_claims, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch)
-select r.id, r.instance_id, r.tenant_id, r.block_id, r.node, r.iteration, r.handler_name, r.queue_name, r.params, r.overlay, r.secrets, r.attempt, r.idempotency_key, r.timeout_ms, r.priority, r.state, r.withdrawn, r.worker_id, r.claim_epoch, r.lost_claims, r.claimed_at, r.heartbeat_at, r.completed_at, r.output, r.error_message, r.error_retryable, r.checkpoint_seq, r.resume_checkpoint, r.history, r.created_at, r.ownership_epoch
-from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant_id text, block_id text, node integer, iteration text, handler_name text, queue_name text, params json, overlay json, secrets json, attempt integer, idempotency_key uuid, timeout_ms bigint, priority smallint, state text, withdrawn boolean, worker_id text, claim_epoch integer, lost_claims integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, resume_checkpoint json, history json, created_at timestamptz, ownership_epoch bigint);
+insert into worker_tasks (id, instance_id, created_at, timeout_ms, ownership_epoch, node, attempt, priority, idempotency_key, tenant_id, block_id, iteration, handler_name, queue_name, params, overlay, secrets, resume_checkpoint, history, rank, lost_claims, checkpoint_seq, claim_epoch, claimed_at, heartbeat_at, state, worker_id, withdrawn, completed_at, output, error_message, error_retryable)
+select r.id, r.instance_id, r.created_at, r.timeout_ms, r.ownership_epoch, r.node, r.attempt, r.priority, r.idempotency_key, r.tenant_id, r.block_id, r.iteration, r.handler_name, r.queue_name, r.params, r.overlay, r.secrets, r.resume_checkpoint, r.history, r.rank, r.lost_claims, r.checkpoint_seq, r.claim_epoch, r.claimed_at, r.heartbeat_at, r.state, r.worker_id, r.withdrawn, r.completed_at, r.output, r.error_message, r.error_retryable
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, created_at timestamptz, timeout_ms bigint, ownership_epoch bigint, node integer, attempt integer, priority smallint, idempotency_key uuid, tenant_id text, block_id text, iteration text, handler_name text, queue_name text, params json, overlay json, secrets json, resume_checkpoint json, history json, rank smallint, lost_claims integer, checkpoint_seq integer, claim_epoch integer, claimed_at timestamptz, heartbeat_at timestamptz, state text, worker_id text, withdrawn boolean, completed_at timestamptz, output json, error_message text, error_retryable boolean);
 
 -- writer_task_insert_lines
-copy worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, idempotency_key, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, lost_claims, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
+copy worker_tasks (id, instance_id, created_at, timeout_ms, ownership_epoch, node, attempt, priority, idempotency_key, tenant_id, block_id, iteration, handler_name, queue_name, params, overlay, secrets, resume_checkpoint, history, rank, lost_claims, checkpoint_seq, claim_epoch, claimed_at, heartbeat_at, state, worker_id, withdrawn, completed_at, output, error_message, error_retryable) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
 
 -- writer_task_insert_cells
-insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, idempotency_key, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, lost_claims, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch)
-select r.id, r.instance_id, r.tenant_id, r.block_id, r.node, r.iteration, r.handler_name, r.queue_name, r.params, r.overlay, r.secrets, r.attempt, r.idempotency_key, r.timeout_ms, r.priority, r.state, r.withdrawn, r.worker_id, r.claim_epoch, r.lost_claims, r.claimed_at, r.heartbeat_at, r.completed_at, r.output, r.error_message, r.error_retryable, r.checkpoint_seq, r.resume_checkpoint, r.history, r.created_at, r.ownership_epoch
-from (select $1::uuid as id, $2::uuid as instance_id, $3::text as tenant_id, $4::text as block_id, $5::integer as node, $6::text as iteration, $7::text as handler_name, $8::text as queue_name, $9::json as params, $10::json as overlay, $11::json as secrets, $12::integer as attempt, $13::uuid as idempotency_key, $14::bigint as timeout_ms, $15::smallint as priority, $16::text as state, $17::boolean as withdrawn, $18::text as worker_id, $19::integer as claim_epoch, $20::integer as lost_claims, $21::timestamptz as claimed_at, $22::timestamptz as heartbeat_at, $23::timestamptz as completed_at, $24::json as output, $25::text as error_message, $26::boolean as error_retryable, $27::integer as checkpoint_seq, $28::json as resume_checkpoint, $29::json as history, $30::timestamptz as created_at, $31::bigint as ownership_epoch) as r;
+insert into worker_tasks (id, instance_id, created_at, timeout_ms, ownership_epoch, node, attempt, priority, idempotency_key, tenant_id, block_id, iteration, handler_name, queue_name, params, overlay, secrets, resume_checkpoint, history, rank, lost_claims, checkpoint_seq, claim_epoch, claimed_at, heartbeat_at, state, worker_id, withdrawn, completed_at, output, error_message, error_retryable)
+select r.id, r.instance_id, r.created_at, r.timeout_ms, r.ownership_epoch, r.node, r.attempt, r.priority, r.idempotency_key, r.tenant_id, r.block_id, r.iteration, r.handler_name, r.queue_name, r.params, r.overlay, r.secrets, r.resume_checkpoint, r.history, r.rank, r.lost_claims, r.checkpoint_seq, r.claim_epoch, r.claimed_at, r.heartbeat_at, r.state, r.worker_id, r.withdrawn, r.completed_at, r.output, r.error_message, r.error_retryable
+from (select $1::uuid as id, $2::uuid as instance_id, $3::timestamptz as created_at, $4::bigint as timeout_ms, $5::bigint as ownership_epoch, $6::integer as node, $7::integer as attempt, $8::smallint as priority, $9::uuid as idempotency_key, $10::text as tenant_id, $11::text as block_id, $12::text as iteration, $13::text as handler_name, $14::text as queue_name, $15::json as params, $16::json as overlay, $17::json as secrets, $18::json as resume_checkpoint, $19::json as history, $20::smallint as rank, $21::integer as lost_claims, $22::integer as checkpoint_seq, $23::integer as claim_epoch, $24::timestamptz as claimed_at, $25::timestamptz as heartbeat_at, $26::text as state, $27::text as worker_id, $28::boolean as withdrawn, $29::timestamptz as completed_at, $30::json as output, $31::text as error_message, $32::boolean as error_retryable) as r;
+
+-- writer_task_claim
+update worker_tasks t set state = r.state, worker_id = r.worker_id, claim_epoch = r.claim_epoch, lost_claims = r.lost_claims, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, checkpoint_seq = r.checkpoint_seq
+from json_to_recordset($1::json) as r(id uuid, state text, worker_id text, claim_epoch integer, lost_claims integer, claimed_at timestamptz, heartbeat_at timestamptz, checkpoint_seq integer)
+where t.id = any(array[r.id]);
+
+-- writer_task_claim_lines
+update worker_tasks t set state = r.state, worker_id = r.worker_id, claim_epoch = r.claim_epoch, lost_claims = r.lost_claims, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, checkpoint_seq = r.checkpoint_seq
+from (
+  select l.cells[1]::uuid as id, l.cells[2]::text as state, l.cells[3]::text as worker_id, l.cells[4]::integer as claim_epoch, l.cells[5]::integer as lost_claims, l.cells[6]::timestamptz as claimed_at, l.cells[7]::timestamptz as heartbeat_at, l.cells[8]::integer as checkpoint_seq
+  from (
+    select string_to_array(line, E'\x1f', E'\x01') as cells
+    from string_to_table($1::text, E'\x0a') as line offset 0) as l) as r
+where t.id = any(array[r.id]);
+
+-- writer_task_claim_cells
+update worker_tasks t set state = r.state, worker_id = r.worker_id, claim_epoch = r.claim_epoch, lost_claims = r.lost_claims, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, checkpoint_seq = r.checkpoint_seq
+from (select $1::uuid as id, $2::text as state, $3::text as worker_id, $4::integer as claim_epoch, $5::integer as lost_claims, $6::timestamptz as claimed_at, $7::timestamptz as heartbeat_at, $8::integer as checkpoint_seq) as r
+where t.id = any(array[r.id]);
+
+-- writer_task_history
+update worker_tasks t set history = r.history
+from json_to_recordset($1::json) as r(id uuid, history json)
+where t.id = any(array[r.id]);
+
+-- writer_task_rank
+update worker_tasks t set rank = r.rank
+from json_to_recordset($1::json) as r(id uuid, rank smallint)
+where t.id = any(array[r.id]);
 
 -- writer_task_checkpoint
 update worker_tasks t set resume_checkpoint = r.resume_checkpoint
@@ -394,14 +412,22 @@ from json_to_recordset($1::json) as r(id uuid, resume_checkpoint json)
 where t.id = any(array[r.id]);
 
 -- writer_task_end
-with ended as (
-  select * from json_to_recordset($1::json) as r(id uuid, state text, withdrawn boolean, worker_id text, claim_epoch integer, lost_claims integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, history json)
-), closed as (
-  delete from open_tasks o using ended r where o.task_id = any(array[r.id])
-)
-update worker_tasks t set
-  state = r.state, withdrawn = r.withdrawn, worker_id = r.worker_id, claim_epoch = r.claim_epoch, lost_claims = r.lost_claims, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, completed_at = r.completed_at, output = r.output, error_message = r.error_message, error_retryable = r.error_retryable, checkpoint_seq = r.checkpoint_seq, history = r.history
-from ended r
+update worker_tasks t set state = r.state, worker_id = r.worker_id, claim_epoch = r.claim_epoch, lost_claims = r.lost_claims, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, checkpoint_seq = r.checkpoint_seq, rank = r.rank, withdrawn = r.withdrawn, completed_at = r.completed_at, output = r.output, error_message = r.error_message, error_retryable = r.error_retryable, history = r.history
+from json_to_recordset($1::json) as r(id uuid, state text, worker_id text, claim_epoch integer, lost_claims integer, claimed_at timestamptz, heartbeat_at timestamptz, checkpoint_seq integer, rank smallint, withdrawn boolean, completed_at timestamptz, output json, error_message text, error_retryable boolean, history json)
+where t.id = any(array[r.id]);
+
+-- writer_task_end_lines
+update worker_tasks t set state = r.state, worker_id = r.worker_id, claim_epoch = r.claim_epoch, lost_claims = r.lost_claims, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, checkpoint_seq = r.checkpoint_seq, rank = r.rank, withdrawn = r.withdrawn, completed_at = r.completed_at, output = r.output, error_message = r.error_message, error_retryable = r.error_retryable, history = r.history
+from (
+  select l.cells[1]::uuid as id, l.cells[2]::text as state, l.cells[3]::text as worker_id, l.cells[4]::integer as claim_epoch, l.cells[5]::integer as lost_claims, l.cells[6]::timestamptz as claimed_at, l.cells[7]::timestamptz as heartbeat_at, l.cells[8]::integer as checkpoint_seq, l.cells[9]::smallint as rank, l.cells[10]::boolean as withdrawn, l.cells[11]::timestamptz as completed_at, l.cells[12]::json as output, l.cells[13]::text as error_message, l.cells[14]::boolean as error_retryable, l.cells[15]::json as history
+  from (
+    select string_to_array(line, E'\x1f', E'\x01') as cells
+    from string_to_table($1::text, E'\x0a') as line offset 0) as l) as r
+where t.id = any(array[r.id]);
+
+-- writer_task_end_cells
+update worker_tasks t set state = r.state, worker_id = r.worker_id, claim_epoch = r.claim_epoch, lost_claims = r.lost_claims, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, checkpoint_seq = r.checkpoint_seq, rank = r.rank, withdrawn = r.withdrawn, completed_at = r.completed_at, output = r.output, error_message = r.error_message, error_retryable = r.error_retryable, history = r.history
+from (select $1::uuid as id, $2::text as state, $3::text as worker_id, $4::integer as claim_epoch, $5::integer as lost_claims, $6::timestamptz as claimed_at, $7::timestamptz as heartbeat_at, $8::integer as checkpoint_seq, $9::smallint as rank, $10::boolean as withdrawn, $11::timestamptz as completed_at, $12::json as output, $13::text as error_message, $14::boolean as error_retryable, $15::json as history) as r
 where t.id = any(array[r.id]);
 
 -- writer_task_note

@@ -18,7 +18,8 @@ import { TRY_LATER } from '../../src/db/reads/lookup.js';
 import { orderOf } from '../../src/db/reads/order.js';
 import { Conditions, type PageBounds, type Query } from '../../src/db/reads/query.js';
 import type { PageRequest } from '../../src/db/reads/reader.js';
-import { IS_REPORTED, IS_TOUCHED, TASKS } from '../instance/task-tables.js';
+import { TASKS } from '../instance/old-tables.js';
+import { IS_REPORTED, IS_TOUCHED } from '../instance/task-tables.js';
 
 /** JSON as text, and null where a source has no such fact. */
 export interface EffectRow extends EffectPlace {

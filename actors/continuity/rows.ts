@@ -21,6 +21,7 @@ import {
   type Table,
 } from '../../src/db/table.js';
 import { SEQUENCES } from '../catalog/tables.js';
+import { TASKS } from '../instance/old-tables.js';
 import {
   BLOCK_OUTPUTS,
   CHECKPOINTS,
@@ -160,7 +161,7 @@ export const CONTINUITY_SQL = {
   signals: select(SIGNALS, `${OF_INSTANCE} and status = 'kept' order by seq`, SIGNAL),
   // Receipts are derived from these tables (`effect-reads.ts`).
   effectIds: sql<{ readonly id: string }>(
-    `select id from worker_tasks ${OF_INSTANCE} ` +
+    `select id from ${TASKS} t ${OF_INSTANCE} ` +
       `union all select id from block_outputs ${OF_INSTANCE} and effect is not null ` +
       `union all select id from effect_receipts ${OF_INSTANCE} order by id limit ${CARRIED_MAX}`,
   ),

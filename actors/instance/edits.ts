@@ -20,6 +20,7 @@ import type { Plan, PlanNode } from '../../src/core/plan.js';
 import type { Progress } from '../../src/core/progress.js';
 import { clashOf, continueAfterEnd, passedRoots, remapExecution } from '../../src/core/remap.js';
 import { blocksFrom } from '../../src/core/runs-again.js';
+import { rowOf } from '../../src/db/lines.js';
 import { judgeDefinition } from '../../src/http/definition.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import type { Call } from '../runtime/operation.js';
@@ -31,12 +32,12 @@ import { type KeptOutputs, keptOutputs, type Place } from './kept-outputs.js';
 import type { LiveInstance, Preparation } from './live-instance.js';
 import { checkBytes } from './memory.js';
 import { OUTPUT } from './output-tables.js';
-import { putAudit, putHistory, unpackOutputs } from './progress.js';
+import { putAudit, putHistory, putTask, unpackOutputs } from './progress.js';
 import type { InstanceRecord } from './record.js';
 import { checkRoom, deliverSignal, followTrace, storeSignal } from './signals.js';
 import { DEAD_LETTER, INJECTION, INSTANCE } from './tables.js';
-import { OPEN_TASK, TASK } from './task-tables.js';
-import { claimRow, isOpen, type WorkerTaskRecord } from './worker-task.js';
+import { TASK } from './task-tables.js';
+import { isOpen, type WorkerTaskRecord } from './worker-task.js';
 
 /** The error for a request that the current state does not allow. */
 export function invalidTransition(what: string): EngineError {
@@ -222,9 +223,9 @@ function forgetCheckpoints(actor: LiveInstance, turn: Turn, blocks: ReadonlySet<
     if (task.checkpoint_seq === 0 || !blocks.has(task.block_id)) continue;
     task.checkpoint_seq = 0;
     task.resume_checkpoint = null;
-    if (isOpen(task)) turn.put(OPEN_TASK.claim, task.id, claimRow(task));
+    if (isOpen(task)) putTask(turn, TASK.claim, task, rowOf(TASK.claim, task));
     else putHistory(turn, task);
-    turn.put(TASK.checkpoint, task.id, { id: task.id, resume_checkpoint: null });
+    putTask(turn, TASK.checkpoint, task, { id: task.id, resume_checkpoint: null });
   }
 }
 

@@ -8,10 +8,11 @@ import { foundBy } from '../../src/db/mutation.js';
 import { columnsBut, type StoredRow, selected } from '../../src/db/table.js';
 import { boundOf, columnOf, idsOf, isOwn, ofIds, type Queries } from '../runtime/queries.js';
 import type { DueTimer } from '../runtime/timer.js';
+import { IS_OPEN, OPEN_TASKS, TASKS, TASKS_TO_MOVE, type TaskToMove } from './old-tables.js';
 import { outputLoads } from './output-loads.js';
 import { BLOCK_OUTPUTS, OUTPUT_ROWS, type SIGNALS } from './output-tables.js';
 import { type FAMILY_MESSAGES, INSTANCES } from './tables.js';
-import { type OPEN_TASKS, TASKS, WORKER_TASKS } from './task-tables.js';
+import { WORKER_TASKS } from './task-tables.js';
 
 export const INSTANCE_COLUMNS = columnsBut(
   INSTANCES,
@@ -20,7 +21,7 @@ export const INSTANCE_COLUMNS = columnsBut(
   'cron_schedule_id',
   'failure',
 );
-export const TASK_COLUMNS = columnsBut(WORKER_TASKS, 'ownership_epoch');
+export const TASK_COLUMNS = [...columnsBut(WORKER_TASKS, 'ownership_epoch'), 'is_before'] as const;
 export const OUTPUT_COLUMNS = columnsBut(BLOCK_OUTPUTS, 'try', 'effect');
 
 export interface InstanceRow
@@ -34,8 +35,10 @@ export interface InstanceRow
 }
 
 export interface WorkerTaskRow
-  extends Omit<StoredRow<typeof WORKER_TASKS, (typeof TASK_COLUMNS)[number]>, 'state'> {
+  extends Omit<StoredRow<typeof WORKER_TASKS>, 'state' | 'ownership_epoch'> {
   readonly state: TaskState;
+  /** The row is in the old tables (`old-tables.ts`). */
+  readonly is_before?: boolean;
 }
 
 export interface StoredTimer {
@@ -140,7 +143,8 @@ export const INSTANCE_SQL = {
     'select i.id from instances i where i.id = any($1::uuid[]) ' +
     'and exists (select 1 from sequence_tombstones t where t.id = i.sequence_id)',
   task: `select ${selected(TASK_COLUMNS)} from ${TASKS} t where id = $1::uuid`,
-  taskOwners: 'select id, instance_id from worker_tasks where id = any($1::uuid[])',
+  taskOwners: `select id, instance_id from ${TASKS} t where id = any($1::uuid[])`,
+  tasksToMove: TASKS_TO_MOVE,
   familyMessages:
     'select to_id, from_id, id, word from kin_notes where (to_id, from_id) > ($1::uuid, $2::uuid) ' +
     `and id < $3::uuid and ${isOwn('to_id', '$5', '$6')} order by to_id, from_id limit $4`,
@@ -189,6 +193,9 @@ function ownLoads(queries: Queries) {
       const rows = await sql.all<{ id: string; instance_id: string }>('taskOwners', [tasks]);
       return new Map(rows.map((row) => [row.id, row.instance_id]));
     },
+
+    tasksToMove: (after: string, limit: number): Promise<TaskToMove[]> =>
+      sql.all('tasksToMove', [after, limit]),
 
     /** The messages to instances of the shard after this position, with ids below `before`. */
     familyMessages(
@@ -260,8 +267,8 @@ export const TIMER_SQL = {
     `select ${OF_TIMER} where t.recover and ${isOwn('t.instance_id', '$1', '$2')} ` +
     'order by t.instance_id',
   claimedTasks:
-    'select task_id, instance_id, tenant_id, heartbeat_at from open_tasks ' +
-    `where claimed_at is not null and ${isOwn('instance_id', '$1', '$2')}`,
+    `select id, instance_id, tenant_id, heartbeat_at from ${OPEN_TASKS} o ` +
+    `where ${IS_OPEN} and claimed_at is not null and ${isOwn('instance_id', '$1', '$2')}`,
 } as const;
 
 function timerLoads(queries: Queries) {
@@ -291,12 +298,12 @@ function timerLoads(queries: Queries) {
       each: (task: string, instance: string, heartbeatAt: UnixMs, tenant: string) => void,
     ): Promise<void> {
       type Row = StoredRow<
-        typeof OPEN_TASKS,
-        'task_id' | 'instance_id' | 'tenant_id' | 'heartbeat_at'
+        typeof WORKER_TASKS,
+        'id' | 'instance_id' | 'tenant_id' | 'heartbeat_at'
       >;
       return sql.each<Row>('claimedTasks', [], (row) => {
-        const { task_id, instance_id, tenant_id, heartbeat_at } = row;
-        each(task_id, instance_id, heartbeat_at === null ? 0 : Date.parse(heartbeat_at), tenant_id);
+        const { id, instance_id, tenant_id, heartbeat_at } = row;
+        each(id, instance_id, heartbeat_at === null ? 0 : Date.parse(heartbeat_at), tenant_id);
       });
     },
   };

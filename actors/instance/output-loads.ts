@@ -7,6 +7,7 @@ import type { Plan } from '../../src/core/plan.js';
 import type { KeptOutput } from '../../src/core/progress.js';
 import type { StoredRow } from '../../src/db/table.js';
 import { columnOf, ofIds, type Queries } from '../runtime/queries.js';
+import { TASKS } from './old-tables.js';
 import { type BLOCK_OUTPUTS, OUTPUT_ROWS } from './output-tables.js';
 import { IS_REPORTED, IS_TOUCHED } from './task-tables.js';
 
@@ -139,7 +140,7 @@ export const OUTPUT_SQL = {
   ),
   // The outcome is unknown after a silent worker, or a request without a response.
   doubtfulEffect:
-    "select t.id from worker_tasks t where t.instance_id = $1::uuid and t.state = 'failed' " +
+    `select t.id from ${TASKS} t where t.instance_id = $1::uuid and t.state = 'failed' ` +
     `and ${IS_TOUCHED} and not ${IS_REPORTED} and ` +
     'coalesce((select r.state from effect_resolutions r ' +
     "where r.id = t.id), 'unknown') = 'unknown' " +

@@ -23,7 +23,7 @@ import {
   type Withdrawal,
 } from '../../src/core/progress.js';
 import { rowOf } from '../../src/db/lines.js';
-import type { MutationRow } from '../../src/db/mutation.js';
+import type { Mutation, MutationRow } from '../../src/db/mutation.js';
 import type { StoredRow } from '../../src/db/table.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import type { Effect, Turn } from '../runtime/turn.js';
@@ -32,17 +32,16 @@ import { endGates } from './gate-rows.js';
 import { type LiveInstance, nextId, stepKey } from './live-instance.js';
 import { charactersOf } from './memory.js';
 import { addLine } from './notes.js';
+import { TASK_BEFORE } from './old-tables.js';
 import { AUDIT, type BLOCK_OUTPUTS, OUTPUT, SIGNAL, SNAPSHOT } from './output-tables.js';
 import { offersTasks } from './record.js';
-import { OPEN_TASK, TASK } from './task-tables.js';
+import { TASK } from './task-tables.js';
 import {
   type AttemptEvent,
-  endRow,
   historyOf,
   isDerived,
   isOpen,
   newTask,
-  openTaskColumns,
   shorten,
   type WorkerTaskRecord,
 } from './worker-task.js';
@@ -153,7 +152,6 @@ function openTask(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
   actor.tasks.set(task.id, task);
   // The row of the task is also the receipt of its effect.
   turn.put(TASK.insert, task.id, rowOf(TASK.insert, task));
-  turn.put(OPEN_TASK.insert, task.id, openTaskColumns(task));
   turn.effects.push({ kind: 'task.opened', instance: actor.record.id, task: task.id });
   turn.effects.push(queueHint(actor, task));
 }
@@ -277,7 +275,8 @@ export function isRetried(progress: Progress, block: string): boolean {
 }
 
 export function closeTask(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
-  turn.put(TASK.end, task.id, endRow(task));
+  task.rank = null;
+  putTask(turn, TASK.end, task, rowOf(TASK.end, task));
   turn.effects.push(queueHint(actor, task));
   actor.tasks.ended(task.id);
 }
@@ -286,11 +285,25 @@ export function closeTask(actor: LiveInstance, turn: Turn, task: WorkerTaskRecor
 export function putHistory(turn: Turn, task: WorkerTaskRecord): void {
   const { id, history, checkpoint_seq } = task;
   if (isOpen(task)) {
-    turn.put(OPEN_TASK.history, id, `{"task_id":"${id}","history":${history}}`);
+    putTask(turn, TASK.history, task, `{"id":"${id}","history":${history}}`);
     return;
   }
   const row = `{"id":"${id}","checkpoint_seq":${checkpoint_seq},"history":${history}}`;
-  turn.put(TASK.note, id, row);
+  putTask(turn, TASK.note, task, row);
+}
+
+/** Writes to the row of a task. @param row its columns, or their text */
+export function putTask<Row extends object>(
+  turn: Turn,
+  mutation: Mutation<Row>,
+  task: WorkerTaskRecord,
+  row: NoInfer<Row> | string,
+): void {
+  if (task.is_before === true) {
+    turn.put(TASK_BEFORE.move, task.id, { id: task.id });
+    task.is_before = false;
+  }
+  turn.put(mutation, task.id, row);
 }
 
 function putSnapshots(actor: LiveInstance, turn: Turn, progress: Progress): void {

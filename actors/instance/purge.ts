@@ -10,6 +10,7 @@ import type { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 import type { Instances } from './instances.js';
 import type { InstanceLoads } from './loads.js';
+import { TASK_BEFORE } from './old-tables.js';
 import { INSTANCE } from './tables.js';
 
 /** The body of `instances.purge`, an internal request of the front thread's jobs. */
@@ -61,7 +62,10 @@ function remove(
     deps.release(turn.effects);
     return;
   }
-  for (const id of doomed) turn.put(INSTANCE.delete, id, { id });
+  for (const id of doomed) {
+    turn.put(TASK_BEFORE.drop, id, { instance_id: id });
+    turn.put(INSTANCE.delete, id, { id });
+  }
   if (isRetention) turn.count('engine_retention_removed_total', doomed.length);
   // The reply is released before the waiting messages continue, which find the rows deleted.
   deps.service.commitNow(turn, {

@@ -6,7 +6,7 @@ import { OTHER } from '../../src/metrics/meter.js';
 import type { Plans } from '../catalog/plans.js';
 import type { CatalogRoom } from '../catalog/room.js';
 import type { ReleaseRoom } from '../release/room.js';
-import type { Kernel } from '../runtime/kernel.js';
+import { type Kernel, onFirstShard } from '../runtime/kernel.js';
 import type { Effects } from '../runtime/room.js';
 import { Service } from '../runtime/service.js';
 import { ChangeGroups } from './change-many.js';
@@ -19,6 +19,7 @@ import type { InstanceLoads } from './loads.js';
 import { instanceOperations, peerMessages } from './operations.js';
 import { type PurgeRequest, purge } from './purge.js';
 import { claimWatch, TaskIndex } from './task-index.js';
+import { taskMoves } from './task-moves.js';
 
 export interface InstanceNeeds
   extends Pick<InstanceEnv, 'stamp' | 'webhookTargets' | 'versions'>,
@@ -63,10 +64,10 @@ export function openInstances(kernel: Kernel<InstanceLoads>, needs: InstanceNeed
     purge: (request: number, body: PurgeRequest) =>
       purge({ ...kernel, service, instances }, request, body),
   };
-  const claims = claimWatch({ ...kernel, instances });
   const messages = peerMessages(receivers);
-  const effects = counting(kernel, plans);
-  const parts = [instances, messages, tasks, changes, creations, family, claims, { effects }];
+  const others = [claimWatch({ ...kernel, instances }), { effects: counting(kernel, plans) }];
+  const moves = onFirstShard(kernel, () => taskMoves(kernel));
+  const parts = [instances, messages, tasks, changes, creations, family, moves, ...others];
   return { env, instances, tasks, parts, operations: instanceOperations(receivers) };
 }
 

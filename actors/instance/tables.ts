@@ -3,8 +3,9 @@
 import { lined } from '../../src/db/lines.js';
 import { clear, foundBy, insert, mutations, set, special, update } from '../../src/db/mutation.js';
 import { belonging, columnsBut, columnsOf, type Table, table } from '../../src/db/table.js';
+import { TASK_BEFORE } from './old-tables.js';
 import { INSTANCE_DETAILS } from './output-tables.js';
-import { OPEN_TASK, OPEN_TASKS, TASK } from './task-tables.js';
+import { TASK } from './task-tables.js';
 
 export const INSTANCES = table(
   'instances',
@@ -75,14 +76,8 @@ const PATCH = { ...lined(update(INSTANCES, [...PROGRESS, 'data_patch'])), narrow
 function instancesGone(tables: readonly Table[]): string[] {
   return [
     ...tables.flatMap(({ keptOfInstances: kept }) => (kept === undefined ? [] : [kept])),
-    // Found by their tasks, because they have no index on the instance.
-    `open_tasks_gone as (
-  delete from open_tasks o using worker_tasks t, doomed d
-  where ${foundBy('t.instance_id', 'd.id')} and ${foundBy('o.task_id', 't.id')}
-)`,
-    ...tables.flatMap((table) => {
-      const { name, instance } = table;
-      if (instance === undefined || table === OPEN_TASKS) return [];
+    ...tables.flatMap(({ name, instance }) => {
+      if (instance === undefined) return [];
       return [
         `${name}_gone as (
   delete from ${name} t using doomed d where ${foundBy(`t.${instance}`, 'd.id')}
@@ -194,6 +189,8 @@ export const BULK_CHANGE = mutations('bulkChange', {
 });
 
 export const INSTANCE_STORE = [
+  // Before the changes and deletions of the tasks that it moves.
+  TASK_BEFORE,
   INSTANCE,
   TIMER,
   DEAD_LETTER,
@@ -201,8 +198,6 @@ export const INSTANCE_STORE = [
   FAMILY_MESSAGE,
   PERMIT_REQUEST,
   BULK_CHANGE,
-  // The end of a task comes after all changes of its open row.
-  OPEN_TASK,
   TASK,
   ...INSTANCE_DETAILS,
 ];

@@ -13,6 +13,7 @@ import { overlayAt } from '../../src/core/evaluator.js';
 import { isOfHooks } from '../../src/core/hooks.js';
 import type { Progress } from '../../src/core/progress.js';
 import { caughtBy } from '../../src/core/scopes.js';
+import { rowOf } from '../../src/db/lines.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
 import type { Effect, Turn } from '../runtime/turn.js';
 import { advance, advanceTry } from './advance.js';
@@ -25,17 +26,17 @@ import {
   isOffered,
   isRetried,
   putHistory,
+  putTask,
   queueHint,
   recordAttempt,
 } from './progress.js';
-import { OPEN_TASK, TASK } from './task-tables.js';
+import { TASK } from './task-tables.js';
 import { wireTask } from './wire-texts.js';
 import {
   type Attempt,
-  claimRow,
   historyOf,
   NO_HISTORY,
-  openTaskRank,
+  taskRank,
   type WorkerTaskRecord,
 } from './worker-task.js';
 
@@ -88,12 +89,12 @@ export function offerTasks(actor: LiveInstance, turn: Turn): void {
 }
 
 function placeTask(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
-  const rank = openTaskRank(task, isOffered(actor, task));
-  turn.put(OPEN_TASK.rank, task.id, { task_id: task.id, rank });
+  task.rank = taskRank(task, isOffered(actor, task));
+  putTask(turn, TASK.rank, task, { id: task.id, rank: task.rank });
 }
 
 function putClaim(turn: Turn, task: WorkerTaskRecord): void {
-  turn.put(OPEN_TASK.claim, task.id, claimRow(task));
+  putTask(turn, TASK.claim, task, rowOf(TASK.claim, task));
   if (task.history !== NO_HISTORY) putHistory(turn, task);
 }
 
@@ -284,13 +285,13 @@ export const heartbeat: Handler<'task.heartbeat'> = (actor, turn, message) => {
     task.checkpoint_seq += 1;
     if (task.resume_checkpoint !== text) {
       task.resume_checkpoint = text;
-      turn.put(TASK.checkpoint, task.id, `{"id":"${task.id}","resume_checkpoint":${text}}`);
+      putTask(turn, TASK.checkpoint, task, `{"id":"${task.id}","resume_checkpoint":${text}}`);
     }
   }
   turn.reply(message.request, 200, `{"checkpoint_seq":${task.checkpoint_seq}}`);
   if (message.body.release === true) return giveBack(actor, turn, task, 'the worker gave it back');
   task.heartbeat_at = isoTime(actor.env.now());
-  turn.put(OPEN_TASK.claim, task.id, claimRow(task));
+  putTask(turn, TASK.claim, task, rowOf(TASK.claim, task));
   return undefined;
 };
 

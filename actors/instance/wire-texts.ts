@@ -46,6 +46,7 @@ export const TASK_COLUMNS = columnsBut(
   'priority',
   'withdrawn',
   'history',
+  'rank',
   'ownership_epoch',
 );
 export const TASK_INSTANCE_COLUMNS = ['data', 'data_patch', 'config', 'traceparent'] as const;

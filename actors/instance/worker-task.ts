@@ -4,10 +4,8 @@ import { rankOf } from '../../schema/states.js';
 import { hashedUuid, stepIdempotencyKey } from '../../src/base/ids.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { Dispatch } from '../../src/core/progress.js';
-import type { MutationRow } from '../../src/db/mutation.js';
 import type { WorkerTaskRow } from './loads.js';
 import type { InstanceRecord } from './record.js';
-import type { OPEN_TASK } from './task-tables.js';
 
 export type AttemptEvent =
   | 'claimed'
@@ -79,6 +77,7 @@ export function newTask(
     checkpoint_seq: previous?.checkpoint_seq ?? 0,
     resume_checkpoint: previous?.resume_checkpoint ?? null,
     history: NO_HISTORY,
+    rank: taskRank(owner, true),
     ownership_epoch: owner.ownership_epoch || null,
   };
 }
@@ -128,30 +127,6 @@ export function isDerived({ history, claim_epoch }: Claimed, event: AttemptEvent
   return event === 'completed' || (event === 'claimed' && claim_epoch === 1);
 }
 
-/** The row of `openTask.claim`. */
-export function claimRow(task: WorkerTaskRecord): string {
-  return (
-    `{"task_id":"${task.id}","worker_id":${textOrNull(task.worker_id)},` +
-    `"claim_epoch":${task.claim_epoch},"lost_claims":${task.lost_claims},` +
-    `"claimed_at":${timeOrNull(task.claimed_at)},` +
-    `"heartbeat_at":${timeOrNull(task.heartbeat_at)},"checkpoint_seq":${task.checkpoint_seq}}`
-  );
-}
-
-/** The row of `task.end`. */
-export function endRow(task: WorkerTaskRecord): string {
-  return (
-    `{"id":"${task.id}","state":"${task.state}","withdrawn":${task.withdrawn},` +
-    `"worker_id":${textOrNull(task.worker_id)},"claim_epoch":${task.claim_epoch},` +
-    `"lost_claims":${task.lost_claims},` +
-    `"claimed_at":${timeOrNull(task.claimed_at)},"heartbeat_at":${timeOrNull(task.heartbeat_at)},` +
-    `"completed_at":${timeOrNull(task.completed_at)},"output":${task.output},` +
-    `"error_message":${textOrNull(task.error_message)},` +
-    `"error_retryable":${task.error_retryable},"checkpoint_seq":${task.checkpoint_seq},` +
-    `"history":${task.history}}`
-  );
-}
-
 export function textOrNull(text: string | null): string {
   return text === null ? 'null' : JSON.stringify(text);
 }
@@ -161,17 +136,13 @@ export function timeOrNull(text: string | null): string {
   return text === null ? 'null' : `"${text}"`;
 }
 
-/** The row of `openTask.insert`. */
-export function openTaskColumns(task: WorkerTaskRecord): MutationRow<typeof OPEN_TASK.insert> {
-  const { id, instance_id, tenant_id, handler_name, queue_name, created_at } = task;
-  const rank = openTaskRank(task, true);
-  return { task_id: id, instance_id, tenant_id, handler_name, queue_name, rank, created_at };
-}
-
 /** Priorities rank from 0 to 3; queues read ranks above -1. */
 const NOT_OFFERED = -100;
 
 /** Tasks that are not offered rank below the part of the queue that is read. */
-export function openTaskRank({ priority }: WorkerTaskRecord, isOffered: boolean): number {
+export function taskRank(
+  { priority }: Pick<WorkerTaskRecord, 'priority'>,
+  isOffered: boolean,
+): number {
   return rankOf(priority) + (isOffered ? 0 : NOT_OFFERED);
 }

@@ -2,13 +2,12 @@
 
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { StoredRow } from '../../src/db/table.js';
-import type { OPEN_TASKS } from '../instance/task-tables.js';
+import { IS_OPEN, OPEN_TASKS } from '../instance/old-tables.js';
+import type { WORKER_TASKS } from '../instance/task-tables.js';
 import type { Queries } from '../runtime/queries.js';
 
-export type OpenTaskRow = StoredRow<
-  typeof OPEN_TASKS,
-  'task_id' | 'instance_id' | 'tenant_id' | 'queue_name' | 'rank' | 'created_at'
->;
+type Columns = 'id' | 'instance_id' | 'tenant_id' | 'queue_name' | 'created_at';
+export type OpenTaskRow = StoredRow<typeof WORKER_TASKS, Columns> & { readonly rank: number };
 
 export interface PollScope {
   readonly handler: string;
@@ -28,10 +27,10 @@ export interface TaskPlace {
 /** `$2 … $4` is the position of the last task read. */
 function readyTasks(condition: string): string {
   return (
-    'select o.task_id, o.instance_id, o.tenant_id, o.queue_name, o.rank, o.created_at ' +
-    `from open_tasks o where o.handler_name = $1 ${condition}and o.claimed_at is null and ` +
-    '(o.rank, o.created_at, o.task_id) > ($2::smallint, $3::timestamptz, $4::uuid) ' +
-    'order by o.rank, o.created_at, o.task_id limit $5'
+    'select o.id, o.instance_id, o.tenant_id, o.queue_name, o.rank, o.created_at ' +
+    `from ${OPEN_TASKS} o where ${IS_OPEN} and o.handler_name = $1 ${condition}and o.claimed_at is null and ` +
+    '(o.rank, o.created_at, o.id) > ($2::smallint, $3::timestamptz, $4::uuid) ' +
+    'order by o.rank, o.created_at, o.id limit $5'
   );
 }
 

@@ -1,6 +1,6 @@
 /**
  * The queue of one handler: its waiting long polls and the claims in progress. It owns no rows and
- * reads `open_tasks` through windows, one per kind of poll. A poll picks tasks here; a unit of the
+ * reads open tasks through windows, one per kind of poll. A poll picks tasks here; a unit of the
  * instance claims each of them. A poll may wait at several windows, also of other queues of its
  * shard.
  *

@@ -332,13 +332,13 @@ export class Queues implements Room {
       if (last === undefined || rows.length < limit || found.length >= limit) {
         return found.slice(0, limit);
       }
-      after = { rank: last.rank, createdAt: Date.parse(last.created_at), id: last.task_id };
+      after = { rank: last.rank, createdAt: Date.parse(last.created_at), id: last.id };
     }
   }
 
   #taskOf(row: OpenTaskRow): ReadyTask {
     return {
-      id: row.task_id,
+      id: row.id,
       instance: row.instance_id,
       tenant: this.#name(row.tenant_id),
       queue: this.#name(row.queue_name ?? ''),

@@ -33,6 +33,14 @@ const HAS_OUTPUT =
   'exists (select 1 from block_outputs b where b.instance_id = t.instance_id ' +
   'and b.block_id = t.block_id and b.iteration = t.iteration)';
 
+const TASK_COLUMNS =
+  'id, instance_id, block_id, iteration, attempt, state, handler_name, params, withdrawn, output, ' +
+  'error_message, error_retryable, history, created_at, completed_at';
+/** Tasks of ended instances, also those from before migration 0040 (`actors/instance/old-tables.ts`). */
+const TASKS =
+  `(select ${TASK_COLUMNS} from worker_tasks union all ` +
+  `select ${TASK_COLUMNS} from worker_tasks_before)`;
+
 export const REPLAY_SQL = {
   // The subquery limits the rows first, so that only their sizes are computed.
   sample:
@@ -44,7 +52,7 @@ export const REPLAY_SQL = {
     '+ (select coalesce(sum(300 + coalesce(octet_length(t.error_message), 0) ' +
     '+ coalesce(octet_length(t.params::text), 0) + case when ' +
     `${HAS_OUTPUT} then 0 else coalesce(octet_length(t.output::text), 0) end), 0) ` +
-    'from worker_tasks t where t.instance_id = i.id) ' +
+    `from ${TASKS} t where t.instance_id = i.id) ` +
     '+ (select coalesce(sum(100 + coalesce(octet_length(s.payload::text), 0)), 0) ' +
     'from signals s where s.instance_id = i.id))::bigint as bytes ' +
     'from (select id, creation_data, end_outputs, data, config, execution from instances ' +
@@ -68,7 +76,7 @@ export const REPLAY_SQL = {
     "where h ->> 'event' = 'timed_out'), " +
     "'created_at', t.created_at, 'completed_at', t.completed_at) " +
     "order by t.created_at, t.id), '[]') " +
-    'from worker_tasks t where t.instance_id = i.id ' +
+    `from ${TASKS} t where t.instance_id = i.id ` +
     "and t.state in ('completed', 'failed')) as tasks, " +
     "(select coalesce(json_agg(json_build_object('block_id', e.block_id, " +
     "'iteration', e.iteration, 'attempt', e.attempt, 'request_sha256', e.request_sha256) " +

@@ -99,7 +99,7 @@ interface PeerMessages {
   request: { request: Request };
   /** Hint: the instance has work at that time (row: its timer). */
   wake: { instance: string; at: UnixMs; rank: number; tenant: string };
-  /** Hint: the task waits for a worker (row: open_tasks). */
+  /** Hint: the task waits for a worker (row: worker_tasks). */
   'task.ready': {
     handler: string;
     task: string;
@@ -109,7 +109,7 @@ interface PeerMessages {
     rank: number;
     createdAt: UnixMs;
   };
-  /** Hint: the task is no longer offered (open_tasks has no row). */
+  /** Hint: the task is no longer offered (its row has no rank, or one below those offered). */
   'task.gone': { handler: string; task: string; tenant: string; queue: string };
   /** A queue selected the task for a poll. */
   claim: {

@@ -67,7 +67,7 @@ const MESSAGES: Readonly<Record<Kind, Hint | Kind>> = {
   ),
   'task.ready': hint(
     'instance → queue',
-    '`open_tasks` with a rank from 0 on, and `claimed_at` null',
+    '`worker_tasks.rank` from 0 on, and `claimed_at` null',
     'the window of a poll is read when it is created and when it runs low (`LOAD_SQL.readyTasks` and its siblings)',
     'the queue keys tasks by id; a claim of a task that is not pending, or of a paused instance, is refused',
   ),
@@ -85,7 +85,7 @@ const MESSAGES: Readonly<Record<Kind, Hint | Kind>> = {
   ),
   claimed: hint(
     'instance → queue',
-    '`open_tasks.claim_epoch`, `worker_id`',
+    '`worker_tasks.claim_epoch`, `worker_id`',
     SILENCE,
     'an answer for a poll that has ended gives the claim back',
   ),
@@ -113,7 +113,7 @@ const MESSAGES: Readonly<Record<Kind, Hint | Kind>> = {
   'polls.end': 'poll.ask',
   'poll.answer': hint(
     'shard of a queue → shard of an exchange',
-    '`open_tasks.claim_epoch`, `worker_id`',
+    '`worker_tasks.claim_epoch`, `worker_id`',
     SILENCE,
     'tasks for a poll that has ended are given back',
   ),
@@ -274,7 +274,7 @@ const OTHERS: Readonly<Record<string, Hint>> = {
   ),
   '`reap`': hint(
     'timers → instance',
-    '`open_tasks.heartbeat_at`',
+    '`worker_tasks.heartbeat_at`',
     '`LOAD_SQL.claimedTasks` after the start of a shard, and every load of the instance',
     'the instance compares the heartbeat with the clock',
   ),

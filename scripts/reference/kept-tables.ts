@@ -14,15 +14,15 @@ const ROWS: readonly Row[] = [
   ['instances', INSTANCE, 'no index has a changing column, so that updates stay heap-only'],
   ['timers', INSTANCE, 'one narrow row for each instance with something to do at a known time'],
   [
-    'open_tasks',
-    INSTANCE,
-    'what queues read, with an index in the order of each kind of poll and of the list; and the claim, so that a claim ' +
-      'writes a narrow row',
-  ],
-  [
     'worker_tasks',
     INSTANCE,
-    'the task as created, and how it ended; a longer history is packed into one column',
+    'one row of a task from its creation to its end, with a packed history; while it is open it has a rank, and is in ' +
+      'a partial index for each kind of poll and the list; a claim changes no indexed column',
+  ],
+  [
+    'worker_tasks_before open_tasks',
+    INSTANCE,
+    'tasks from before migration 0040, moved to `worker_tasks` before they change, or in the background',
   ],
   [
     'dead_letters',

@@ -4,8 +4,8 @@
  */
 
 import type pg from 'pg';
+import { TASKS as ALL_TASKS } from '../../actors/instance/old-tables.js';
 import { OUTPUT_ROWS } from '../../actors/instance/output-tables.js';
-import { TASKS as ALL_TASKS } from '../../actors/instance/task-tables.js';
 import { entryOf } from '../helpers/entry.js';
 import { LIMITED_BLOCK, RATE_LIMIT } from './shapes.js';
 
@@ -69,7 +69,7 @@ export interface Rows {
   /** In the order of `seq` for each instance, as are the audit rows. */
   readonly signals: readonly SignalRow[];
   readonly audit: readonly AuditRow[];
-  /** Rows of `open_tasks` and `timers` whose task or instance does not exist. */
+  /** Rows of other tables whose instance does not exist. */
   readonly orphans: readonly string[];
   /** Sentences about rate limits that were exceeded, and slots of instances that have ended. */
   readonly breaches: readonly string[];
@@ -95,8 +95,8 @@ const OUTPUTS = `
 const TASKS = `
   select t.id, t.instance_id, t.block_id, t.attempt, t.state, t.withdrawn, t.worker_id,
          t.heartbeat_at is not null as has_heartbeat, t.claim_epoch, t.checkpoint_seq,
-         o.task_id is not null as is_open
-    from ${ALL_TASKS} t left join open_tasks o on o.task_id = t.id
+         t.rank is not null as is_open
+    from ${ALL_TASKS} t
    where t.tenant_id = $1::text`;
 
 const SIGNALS = `
@@ -109,13 +109,10 @@ const AUDIT = `
     from audit_log where tenant_id = $1::text order by instance_id, seq`;
 
 const ORPHANS = `
-  select 'open task ' || o.task_id as what
-    from open_tasks o left join worker_tasks t on t.id = o.task_id where t.id is null
-  union all
-  select 'timer of instance ' || t.instance_id
+  select 'timer of instance ' || t.instance_id as what
     from timers t left join instances i on i.id = t.instance_id where i.id is null
   union all
-  select 'task ' || t.id from worker_tasks t
+  select 'task ' || t.id from ${ALL_TASKS} t
     left join instances i on i.id = t.instance_id where i.id is null
   union all
   select 'output of instance ' || o.instance_id from block_outputs o
@@ -162,7 +159,8 @@ const UNSETTLED = `
        or (i.state = 'scheduled'
          and coalesce(i.next_fire_at, now()) < now() + interval '10 minutes')
        or (i.state = 'waiting' and not exists (
-         select from open_tasks o where o.instance_id = i.id and o.handler_name <> $2::text)))
+         select from ${ALL_TASKS} t
+          where t.instance_id = i.id and t.rank is not null and t.handler_name <> $2::text)))
   union all
   select 'slot of instance ' || p.instance_id || ' is taken'
     from permits p join instances i on i.id = p.instance_id

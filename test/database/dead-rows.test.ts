@@ -14,14 +14,16 @@ import { STATEMENTS } from '../helpers/store.js';
 
 const DEAD = 20_000;
 const LIVE = 10;
-/** Of rows that are looked up: a few blocks of an index and one of the table, for each of ten. */
-const BLOCKS_MAX = 200;
+/** Of rows that are looked up: a few blocks of each index and one of the table, for each of ten. */
+const BLOCKS_MAX = 400;
 
 const ID = "('01950000-0000-7000-8000-' || lpad(to_hex(g), 12, '0'))::uuid";
 const FILL = [
   `insert into timers (instance_id, fire_at) select ${ID}, now() from generate_series(1, ${DEAD}) g`,
-  `insert into open_tasks (task_id, instance_id, tenant_id, handler_name, rank, created_at, claim_epoch, checkpoint_seq)
-    select ${ID}, ${ID}, 't', 'h', 3, now(), 0, 0 from generate_series(1, ${DEAD}) g`,
+  `insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, params, attempt,
+    priority, rank, state, claim_epoch, checkpoint_seq, history, created_at)
+    select ${ID}, ${ID}, 't', 'a', 0, '', 'h', '{}', 0, 0, 3, 'pending', 0, 0, '[]', now()
+    from generate_series(1, ${DEAD}) g`,
   `insert into injected_blocks (instance_id, blocks) select ${ID}, '[]' from generate_series(1, ${DEAD}) g`,
 ];
 const FILL_OF_LIVE = [
@@ -29,11 +31,8 @@ const FILL_OF_LIVE = [
   config, context_audit, runtime, execution, signal_count, audit_count, created_at, updated_at)
   select id, id, 't', 'n', 'waiting', 0, 'UTC', '{}', '{}', '{}', '[]', '{}', '{}', 0, 0, now(), now()
   from unnest($1::uuid[]) id`,
-  `insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, params, attempt,
-    priority, state, claim_epoch, checkpoint_seq, history, created_at)
-  select id, id, 't', 'a', 0, '', 'h', '{}', 0, 0, 'pending', 0, 0, '[]', now() from unnest($1::uuid[]) id`,
 ];
-const TABLES = { timers: 'instance_id', open_tasks: 'task_id', injected_blocks: 'instance_id' };
+const TABLES = { timers: 'instance_id', worker_tasks: 'id', injected_blocks: 'instance_id' };
 const IDS = Array.from({ length: LIVE }, (_, at) => uuid(DEAD - at));
 
 const { client, database } = useSession(fill);
@@ -76,8 +75,11 @@ const CLAIM = { worker_id: 'w', claim_epoch: 1, claimed_at: 'now', checkpoint_se
 const ENDED = { ...CLAIM, state: 'completed', withdrawn: false, lost_claims: 0, history: [] };
 const WRITTEN: readonly [kind: keyof typeof STATEMENTS, rows: string][] = [
   ['timer.clear', handedIn('instance_id')],
-  ['openTask.claim', handedIn('task_id', { ...CLAIM, heartbeat_at: 'now' })],
-  ['openTask.rank', handedIn('task_id', { rank: 1 })],
+  [
+    'task.claim',
+    handedIn('id', { ...CLAIM, state: 'claimed', lost_claims: 0, heartbeat_at: 'now' }),
+  ],
+  ['task.rank', handedIn('id', { rank: 1 })],
   ['task.end', handedIn('id', ENDED)],
 ];
 

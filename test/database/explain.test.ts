@@ -178,20 +178,28 @@ const FILL = [
     select ${OWNER}, g, 'tenant-1', '[{"event_type":"state_transition"},{"event_type":"step"}]',
     ${AT}`,
   `insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name,
-    queue_name, params, overlay, attempt, timeout_ms, priority, state, worker_id, claim_epoch,
-    checkpoint_seq, history, created_at)
+    queue_name, params, overlay, attempt, timeout_ms, priority, rank, state, worker_id, claim_epoch,
+    claimed_at, heartbeat_at, checkpoint_seq, history, created_at)
     select ${ID}, ${ID}, 'tenant-' || g / 10 % ${TENANTS}, 'a', 0, '', 'handler-' || g % 10,
     case when g / 50 % 2 = 0 then 'queue-' || g / 100 % 4 end, '{}', null, 0, null, g % 4,
-    case when g % 3 > 0 then 'completed' else 'pending' end,
-    case when g % 3 > 0 or g % 100 = 0 then 'worker-' || g % 40 end, 0, 0, '[]', ${AT_SECONDS}
+    case when g % 3 = 0 then 3 - g % 4 end,
+    case when g % 3 > 0 then 'completed' when g % 100 = 0 then 'claimed' else 'pending' end,
+    case when g % 3 > 0 or g % 100 = 0 then 'worker-' || g % 40 end, 0,
+    case when g % 3 > 0 or g % 100 = 0 then ${AT_SECONDS} end, null, 0, '[]', ${AT_SECONDS}
     from generate_series(1, ${MANY}) g`,
+  // As many from before.
+  `insert into worker_tasks_before (id, instance_id, tenant_id, block_id, node, iteration,
+    handler_name, queue_name, params, attempt, priority, state, claim_epoch, checkpoint_seq,
+    history, created_at)
+    select overlay(id::text placing 'b' from 1)::uuid, instance_id, tenant_id, block_id, node,
+    iteration, handler_name, queue_name, params, attempt, priority,
+    case when rank is null then state else 'pending' end, claim_epoch, 0, history, created_at
+    from worker_tasks`,
   `insert into open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank,
     created_at, worker_id, claim_epoch, claimed_at, heartbeat_at, checkpoint_seq)
-    select id, instance_id, tenant_id, handler_name, queue_name, 3 - priority, created_at,
-    worker_id, 1, at, at, 0
-    from worker_tasks cross join lateral (
-      select case when worker_id is not null then created_at end as at) claims
-    where state = 'pending'`,
+    select overlay(id::text placing 'b' from 1)::uuid, instance_id, tenant_id, handler_name,
+    queue_name, rank, created_at, worker_id, 1, claimed_at, heartbeat_at, 0
+    from worker_tasks where rank is not null`,
   `insert into permit_requests (instance_id, key_id, max_concurrency, number, created_at)
     select ${ID}, ${UUID_OF('1 + g % 100')}, 2, 1, ${AT}`,
   `insert into permits (instance_id, key_id, number)
@@ -272,7 +280,7 @@ async function fill(): Promise<void> {
   for (const text of [...own, ...continuityFill(10_000, UUID_OF, AT)]) await client.query(text);
   await client.query('vacuum analyze');
   // A vacuum keeps old versions while it runs: an update then finds no room in its page.
-  for (const table of ['instances', 'worker_tasks', 'open_tasks']) {
+  for (const table of ['instances', 'worker_tasks']) {
     await client.query(`alter table ${table} set (autovacuum_enabled = off)`);
   }
 }
@@ -393,6 +401,7 @@ describe('what actors load', () => {
     outputRows: [BUSY, ['a', 'b']],
     task: [uuid(77)],
     taskOwners: [SOME_IDS],
+    tasksToMove: [uuid(77), 500],
     sequence: [A_SEQUENCE],
     orphanedInstances: [SOME_IDS],
     instanceCounts: [A_SEQUENCE],
@@ -471,7 +480,7 @@ describe('what actors load', () => {
     allOutputs: OF_ONE_INSTANCE,
     itemOutputs: OF_ONE_INSTANCE,
     outputRows: { mayNotAvoidSorting: 'the rows of one instance, to copy them in their order' },
-    claimedTasks: { readsWhole: ['open_tasks'] },
+    claimedTasks: { readsWhole: ['open_tasks', 'worker_tasks'] },
     childOutputs: { mayNotAvoidSorting: 'the rows of one instance, in their order' },
     permitHolders: { mayNotAvoidSorting: 'the few instances that hold slots of one key' },
     permitWaiters: { mayNotAvoidSorting: 'when fewer instances wait than a page holds' },
@@ -500,6 +509,7 @@ describe('what the writer runs', () => {
   );
   const EXPECTED: Partial<Record<string, Expectation>> = {
     'runtime.set': { mayNotAvoidSorting: 'the rows that are handed in, to take the last seen' },
+    'taskBefore.move': { mayNotAvoidSorting: 'the ids that are handed in, to lock in one order' },
   };
   for (const [kind, { text }] of [...Object.entries(STATEMENTS), ...gated]) {
     test(`${kind} finds its rows by an index`, async () => {
@@ -822,26 +832,12 @@ describe('updates stay heap-only', () => {
       }),
     ));
 
-  test('of worker tasks', () =>
-    assertHot('worker_tasks', 1, STATEMENTS['task.end']!.text, (number, form) => ({
-      ...claim,
-      id: uuid(number),
-      state: 'completed',
-      withdrawn: false,
-      claim_epoch: form,
-      completed_at: null,
-      output: null,
-      error_message: null,
-      error_retryable: null,
-      checkpoint_seq: form,
-      history: [{ event: 'claimed', claim_epoch: form }],
-    })));
-
   test('of claims', () =>
     // Every third task is open.
-    assertHot('open_tasks', 4, STATEMENTS['openTask.claim']!.text, (number, form) => ({
+    assertHot('worker_tasks', 4, STATEMENTS['task.claim']!.text, (number, form) => ({
       ...claim,
-      task_id: uuid(number - (number % 3)),
+      id: uuid(number - (number % 3)),
+      state: 'claimed',
       claim_epoch: form,
       checkpoint_seq: form,
     })));

@@ -79,12 +79,9 @@ async function fill(connectionString: string): Promise<void> {
     select ${id}, '${TENANT}', ${at}, ${at}, 'no' from generate_series(1, ${ROWS}) g`);
   await admin.query(`insert into worker_tasks (
       id, instance_id, tenant_id, block_id, node, iteration, handler_name, params, attempt, priority,
-      state, worker_id, claim_epoch, checkpoint_seq, history, created_at)
-    select ${id}, ${id}, '${TENANT}', 'a', 0, '', 'h', '{}', 0, 1, 'completed', 'w', 1, 0, '[]', ${at}
+      rank, state, claim_epoch, checkpoint_seq, history, created_at)
+    select ${id}, ${id}, '${TENANT}', 'a', 0, '', 'h', '{}', 0, 1, 1, 'pending', 1, 0, '[]', ${at}
     from generate_series(1, ${ROWS}) g`);
-  await admin.query(`insert into open_tasks (
-      task_id, instance_id, tenant_id, handler_name, rank, created_at)
-    select ${id}, ${id}, '${TENANT}', 'h', 1, ${at} from generate_series(1, ${ROWS}) g`);
   await admin.query(`insert into approvals (
       id, instance_id, tenant_id, namespace, sequence_id, block_id, path, iteration, prompt, gate,
       waiting_since)

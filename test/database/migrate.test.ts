@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import pg from 'pg';
-import { TASKS } from '../../actors/instance/task-tables.js';
+import { IS_OPEN, OPEN_TASKS, TASKS } from '../../actors/instance/old-tables.js';
 import {
   expectSchema,
   MIGRATIONS_DIR,
@@ -92,8 +92,10 @@ test('a task that was claimed before its claim lay with its place in the queue i
   await migrate(database.connectionString);
   const stands = await client.query(`select ${columns} from ${TASKS} t order by id`);
   assert.deepEqual(stands.rows, stood.rows);
-  const free = await client.query('select task_id from open_tasks where claimed_at is null');
-  assert.deepEqual(free.rows, [{ task_id: waiting }]);
+  const free = await client.query(
+    `select id from ${OPEN_TASKS} o where ${IS_OPEN} and claimed_at is null`,
+  );
+  assert.deepEqual(free.rows, [{ id: waiting }]);
 });
 
 test('a second run applies nothing, and a new file alone', async () => {

@@ -14,13 +14,7 @@ import { instanceOperations } from '../../actors/instance/front/instances.js';
 import type { InstanceRecord } from '../../actors/instance/record.js';
 import { changeOf, newRecord, wholeLine } from '../../actors/instance/record.js';
 import { wireInstance, wireTask } from '../../actors/instance/wire-texts.js';
-import {
-  claimRow,
-  isOpen,
-  newTask,
-  openTaskColumns,
-  type WorkerTaskRecord,
-} from '../../actors/instance/worker-task.js';
+import { isOpen, newTask, type WorkerTaskRecord } from '../../actors/instance/worker-task.js';
 import { openQueueFront } from '../../actors/queue/front/workers.js';
 import type { RouteId } from '../../schema/routes.js';
 import { type InstanceState, isTerminal } from '../../schema/states.js';
@@ -117,8 +111,7 @@ beforeEach(async () => {
   begun = [];
   monotonic = () => 0;
   await writer.query(
-    'truncate instances, dead_letters, block_outputs, audit_log, worker_tasks, ' +
-      'open_tasks, workers',
+    'truncate instances, dead_letters, block_outputs, audit_log, worker_tasks, workers',
   );
 });
 
@@ -262,10 +255,9 @@ function task(owner: InstanceRecord, changes: Partial<WorkerTaskRecord> = {}): W
 }
 
 async function storeTasks(...tasks: readonly WorkerTaskRecord[]): Promise<void> {
-  const unclaimed = { state: 'pending', worker_id: null, claim_epoch: 0, claimed_at: null };
   const rows = tasks.map((it) => ({
     ...it,
-    ...(isOpen(it) ? unclaimed : {}),
+    rank: isOpen(it) ? it.rank : null,
     params: JSON.parse(it.params),
     output: JSON.parse(it.output ?? 'null'),
     resume_checkpoint: JSON.parse(it.resume_checkpoint ?? 'null'),
@@ -274,9 +266,6 @@ async function storeTasks(...tasks: readonly WorkerTaskRecord[]): Promise<void> 
     history: JSON.parse(it.history),
   }));
   await put('task.insert', ...rows);
-  const open = tasks.filter(isOpen);
-  await put('openTask.insert', ...open.map(openTaskColumns));
-  await put('openTask.claim', ...open.map(claimRow));
 }
 
 const ids = (rows: readonly { readonly id: string }[]) => rows.map((row) => row.id);

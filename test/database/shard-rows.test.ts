@@ -27,11 +27,9 @@ async function fill(): Promise<void> {
   for (const sql of [
     `insert into timers (instance_id, fire_at, recover) select id, ${at}, true`,
     `insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name,
-       params, attempt, priority, state, claim_epoch, checkpoint_seq, history, created_at)
-     select id, id, 't', 'a', 0, '', 'h', '{}', 0, 1, 'pending', 0, 0, '[]', ${at}`,
-    `insert into open_tasks (task_id, instance_id, tenant_id, handler_name, rank, created_at,
-       worker_id, claim_epoch, claimed_at, heartbeat_at)
-     select id, id, 't', 'h', 2, ${at}, 'w', 1, ${at}, ${at}`,
+       params, attempt, priority, rank, state, worker_id, claim_epoch, claimed_at, heartbeat_at,
+       checkpoint_seq, history, created_at)
+     select id, id, 't', 'a', 0, '', 'h', '{}', 0, 1, 2, 'claimed', 'w', 1, ${at}, ${at}, 0, '[]', ${at}`,
     `insert into permit_requests (instance_id, key_id, max_concurrency, number, created_at)
      select id, id, 1, 1, ${at}`,
     `insert into cron_schedules (id, tenant_id, namespace, sequence_id, cron_expr, timezone, enabled,

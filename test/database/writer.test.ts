@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import pg from 'pg';
-import { TASKS } from '../../actors/instance/task-tables.js';
+import { TASKS } from '../../actors/instance/old-tables.js';
 import { linkControl } from '../../actors/runtime/control.js';
 import runWriter, {
   type WriterControl,
@@ -42,7 +42,7 @@ const { database, client } = useSession();
 beforeEach(async () => {
   await client.query(
     `truncate sequences, sequence_tombstones, instances, timers, dead_letters, block_outputs, iteration_snapshots,
-       signals, audit_log, worker_tasks, open_tasks, workers, lane_flushes`,
+       signals, audit_log, worker_tasks, workers, lane_flushes`,
   );
   await prepareLanes(client);
 });
@@ -80,14 +80,10 @@ test('every kind of mutation writes what its row says', async () => {
     ...{ handler_name: 'h', params: { a: 1.1 }, attempt: 1, timeout_ms: 60_000, priority: 5 },
     ...{ state: 'pending', withdrawn: false, claim_epoch: 0, lost_claims: 0 },
     ...{ checkpoint_seq: 0, history: [] },
-    created_at: NOW,
-  };
-  const open = {
-    ...{ task_id: task.id, instance_id: key, tenant_id: 't', handler_name: 'h', queue_name: 'q' },
     ...{ rank: 2, created_at: NOW },
   };
   const claim = {
-    ...{ task_id: task.id, worker_id: 'w', claim_epoch: 1, lost_claims: 0 },
+    ...{ id: task.id, worker_id: 'w', claim_epoch: 1, lost_claims: 0 },
     ...{ checkpoint_seq: 0 },
     ...{ claimed_at: NOW, heartbeat_at: NOW },
   };
@@ -112,9 +108,8 @@ test('every kind of mutation writes what its row says', async () => {
     ],
     auditPut(1, 1),
     ['task.insert', task.id, task],
-    ['openTask.insert', task.id, open],
-    ['openTask.claim', task.id, claim],
-    ['openTask.history', task.id, { task_id: task.id, history: [{ a: 1 }] }],
+    ['task.claim', task.id, { ...claim, state: 'claimed' }],
+    ['task.history', task.id, { id: task.id, history: [{ a: 1 }] }],
     timerPut(1, true),
     ['deadLetter.set', key, letter],
     ['worker.seen', 't w h', { ...seen, last_seen_at: NOW }],
@@ -131,20 +126,20 @@ test('every kind of mutation writes what its row says', async () => {
   assert.deepEqual(await only('entries', 'audit_log'), [{ seq: 1 }]);
   const claimed = await one(`select state, worker_id, timeout_ms, params, history from ${TASKS} t`);
   assert.deepEqual(Object.values(claimed), ['claimed', 'w', '60000', { a: 1.1 }, [{ a: 1 }]]);
-  assert.equal(await only('queue_name', 'open_tasks'), 'q');
+  assert.equal(await only('rank', 'worker_tasks'), 2);
   assert.equal(await only('recover', 'timers'), true);
   assert.equal(await only('reason', 'dead_letters'), 'r');
   assert.equal(await only('version', 'workers'), '1');
 
   await h.put('i', [
     ['snapshot.set', `${key}:k`, { instance_id: key, key: 'k', items: [] }],
-    ['openTask.rank', task.id, { task_id: task.id, rank: -98 }],
+    ['task.rank', task.id, { id: task.id, rank: -98 }],
     timerPut(1),
     ['deadLetter.set', key, { ...letter, reason: 'other' }],
     ['worker.seen', 't w h', { ...seen, version: '2', last_seen_at: NOW }],
   ]);
   assert.deepEqual(await only('items', 'iteration_snapshots'), []);
-  assert.equal(await only('rank', 'open_tasks'), -98);
+  assert.equal(await only('rank', 'worker_tasks'), -98);
   assert.equal(await only('recover', 'timers'), false);
   assert.equal(await only('reason', 'dead_letters'), 'other');
   assert.equal(await only('version', 'workers'), '2');
@@ -152,17 +147,21 @@ test('every kind of mutation writes what its row says', async () => {
   await h.put('i', [
     ['output.dropErrors', key, { instance_id: key }],
     ['snapshot.clear', `${key}:k`, { instance_id: key, key: 'k' }],
-    ['task.end', task.id, { ...task, ...claim, state: 'completed', output: { done: true } }],
+    [
+      'task.end',
+      task.id,
+      { ...task, ...claim, state: 'completed', rank: null, output: { done: true } },
+    ],
     ['task.note', task.id, { id: task.id, checkpoint_seq: 3, history: [{ b: 2 }] }],
     ['timer.clear', key, { instance_id: key }],
     ['deadLetter.clear', key, { instance_id: key }],
   ]);
   assert.equal(await count('block_outputs'), 1);
   const ended = await one(
-    'select state, worker_id, output, checkpoint_seq, history from worker_tasks',
+    'select state, worker_id, output, checkpoint_seq, history, rank from worker_tasks',
   );
-  assert.deepEqual(Object.values(ended), ['completed', 'w', { done: true }, 3, [{ b: 2 }]]);
-  for (const table of ['iteration_snapshots', 'open_tasks', 'timers', 'dead_letters']) {
+  assert.deepEqual(Object.values(ended), ['completed', 'w', { done: true }, 3, [{ b: 2 }], null]);
+  for (const table of ['iteration_snapshots', 'timers', 'dead_letters']) {
     assert.equal(await count(table), 0, table);
   }
 });

@@ -3,7 +3,7 @@
 import type { Hooks } from '../../schema/blocks.js';
 import type { Execution } from '../../schema/execution.js';
 import type { Failure } from '../../schema/failure.js';
-import { contextData, type MemoryTables, type Row, standing } from './memory-tables.js';
+import { contextData, type MemoryTables, type Row } from './memory-tables.js';
 import type { Observer } from './observer.js';
 import type { Promises } from './promises.js';
 import { Violation } from './violation.js';
@@ -46,10 +46,9 @@ function checkNumbers(tables: MemoryTables, name: string, column: string): void 
 }
 
 function checkTasks(tables: MemoryTables): void {
-  for (const [id, row] of tables.rows('worker_tasks')) {
-    const task = standing(tables, row);
+  for (const [id, task] of tables.rows('worker_tasks')) {
     const isOpen = task.state === 'pending' || task.state === 'claimed';
-    const isQueued = tables.row('open_tasks', id) !== undefined;
+    const isQueued = task.rank !== null;
     if (isOpen !== isQueued) {
       throw new Violation(`task ${id} is ${task.state}, queued: ${isQueued}`, owner(task));
     }

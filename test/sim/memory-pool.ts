@@ -20,7 +20,7 @@ import type { JsonValue } from '../../src/base/json.js';
 import { SILENCE_REASON } from '../../src/core/effects.js';
 import type { Faults } from './faults.js';
 import type { MemoryServer } from './memory-server.js';
-import { type MemoryTables, type Row, standing } from './memory-tables.js';
+import type { MemoryTables, Row } from './memory-tables.js';
 import type { Thread, World } from './world.js';
 
 type Name = keyof typeof LOAD_SQL;
@@ -291,10 +291,10 @@ function itemOutputs(db: MemoryTables, values: Values): Row[] {
 /** @param columns must have the values that follow the limit */
 function readyTasks(...columns: readonly string[]): Read {
   return (db, [handler_name, rank, createdAt, id, limit, ...names]) =>
-    select(db, 'open_tasks', {
+    select(db, 'worker_tasks', {
       is: { handler_name, ...Object.fromEntries(columns.map((column, i) => [column, names[i]])) },
-      where: ({ claimed_at }) => claimed_at === null,
-      by: ['rank', 'created_at', 'task_id'],
+      where: ({ rank, claimed_at }) => rank !== null && claimed_at === null,
+      by: ['rank', 'created_at', 'id'],
       behind: [rank, createdAt, id],
       limit,
     });
@@ -354,9 +354,8 @@ function withTasks(db: MemoryTables, row: Row, beside: Row): Row[] {
   const tasks = ENDED.has(row.state)
     ? []
     : select(db, 'worker_tasks', { is, by: ['id'] })
-        .map((task) => standing(db, task))
         .filter(where)
-        .map((task) => selected(db, TASK_COLUMNS, task));
+        .map((task) => selected(db, TASK_COLUMNS, asRead(task)));
   const rows = tasks.length === 0 ? [undefined] : tasks;
   return rows.map((task, at) => {
     const aliased = TASK_ALIASES.map(([column, alias]) => [alias, task?.[column] ?? null]);
@@ -368,6 +367,9 @@ function withTasks(db: MemoryTables, row: Row, beside: Row): Row[] {
     return { ...all, ...Object.fromEntries(aliased), place: task === undefined ? null : at + 1 };
   });
 }
+
+/** No simulated engine has tasks from before. */
+const asRead = (task: Row): Row => ({ ...task, is_before: false });
 
 function packed(rows: readonly object[]): string | null {
   return rows.length === 0 ? null : JSON.stringify(rows);
@@ -401,7 +403,8 @@ const READS: Readonly<Record<Name, Read>> = {
       return [{ rows: rows.length, bytes }];
     }),
   outputRows: (db, [instance, blocks]) => outputsOf(db, instance, blocks),
-  task: (db, [id]) => byKey(db, 'worker_tasks', id).map((row) => standing(db, row)),
+  task: (db, [id]) => byKey(db, 'worker_tasks', id).map(asRead),
+  tasksToMove: () => [],
   taskOwners: (db, [ids]) => byKeys(db, 'worker_tasks', ids),
   sequence: (db, [id]) => byKey(db, 'sequences', id),
   orphanedInstances: (db, [ids]) =>
@@ -664,8 +667,8 @@ const READS: Readonly<Record<Name, Read>> = {
       select(db, 'block_outputs', { is: { instance_id }, by: ['created_at', 'id'] }),
     ),
   claimedTasks: (db, place) =>
-    select(db, 'open_tasks', { where: isOf(place, 'instance_id') }).filter(
-      ({ claimed_at }) => claimed_at !== null,
+    select(db, 'worker_tasks', { where: isOf(place, 'instance_id') }).filter(
+      ({ rank, claimed_at }) => rank !== null && claimed_at !== null,
     ),
   readyTasks: readyTasks(),
   readyTasksOfTenant: readyTasks('tenant_id'),

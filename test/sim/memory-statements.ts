@@ -199,18 +199,9 @@ const SPECIAL: Readonly<Record<string, SpecialRun>> = {
     }
   },
 
-  'task.end': (db, tx, rows) => {
-    for (const ended of rows) {
-      const key = db.keyOf('worker_tasks', ended);
-      const row = db.seen(tx, 'worker_tasks', key);
-      if (row !== undefined) {
-        const next = { ...row, ...ended };
-        expectWhole('worker_tasks', next);
-        db.put(tx, 'worker_tasks', key, next);
-      }
-      if (db.seen(tx, 'open_tasks', key) !== undefined) db.put(tx, 'open_tasks', key, undefined);
-    }
-  },
+  // No simulated engine has tasks from before.
+  'taskBefore.move': () => undefined,
+  'taskBefore.drop': () => undefined,
 
   'checkpoint.prune': (db, tx, rows) => {
     for (const { instance_id: instance, keep } of rows) {
@@ -295,21 +286,10 @@ function noteEndOfExecution(db: MemoryTables, tx: Transaction, id: JsonValue): v
 }
 
 function deleteInstances(db: MemoryTables, tx: Transaction, doomed: ReadonlySet<JsonValue>): void {
-  const tasks = keysOf(db, tx, 'worker_tasks', (row) => doomed.has(row.instance_id!));
-  remove(db, tx, 'open_tasks', (row) => tasks.has(row.task_id!));
   for (const { name, instance } of Object.values(TABLES)) {
-    if (instance === undefined || name === 'open_tasks') continue;
+    if (instance === undefined) continue;
     remove(db, tx, name, (row) => doomed.has(row[instance]!));
   }
-}
-
-function keysOf(
-  db: MemoryTables,
-  tx: Transaction,
-  table: string,
-  isWanted: (row: Row) => boolean,
-): ReadonlySet<JsonValue> {
-  return new Set(db.matching(tx, table, isWanted).map(([key]) => key));
 }
 
 function insertOnce(db: MemoryTables, tx: Transaction, table: string, row: Row): void {

@@ -176,20 +176,6 @@ export class MemoryTables {
   }
 }
 
-/** A worker task with its claims, which lie in its open row as long as it has one. */
-export function standing(tables: MemoryTables, task: Row): Row {
-  const open = tables.row('open_tasks', String(task.id));
-  if (open === undefined) return task;
-  const claim = CLAIM.map((column) => [column, open[column] ?? task[column] ?? null] as const);
-  const state = open.claimed_at === null ? task.state! : 'claimed';
-  return { ...task, ...Object.fromEntries(claim), state };
-}
-
-const CLAIM = [
-  ...['worker_id', 'claim_epoch', 'lost_claims', 'claimed_at', 'heartbeat_at'],
-  ...['checkpoint_seq', 'history'],
-];
-
 function tableOf(name: string): Table {
   return (TABLES as Readonly<Record<string, Table>>)[name]!;
 }

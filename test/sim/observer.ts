@@ -13,7 +13,7 @@ import type { Cluster } from './cluster.js';
 import { FamilyObserver } from './family-observer.js';
 import { KeysObserver } from './keys-observer.js';
 import { LimitsObserver } from './limits-observer.js';
-import { type Change, type Row, standing } from './memory-tables.js';
+import type { Change, Row } from './memory-tables.js';
 import { loopsIn, mayRepeat, placesOf } from './places.js';
 import { ReceiptsObserver } from './receipts-observer.js';
 import { ReleasesObserver } from './releases-observer.js';
@@ -29,9 +29,12 @@ interface ObserverDeps extends Watched {
 const newSet = () => new Set<string>();
 const blockOf = (row: Row) => `${row.instance_id} ${row.block_id} ${row.iteration}`;
 
+/** One for the row of a task that waits or is claimed. */
+const openIn = (row: Row | undefined) => (row?.rank == null ? 0 : 1);
+
 /** Tasks of which a row has changed. */
 function tasksOf(changes: readonly Change[]): Set<string> {
-  const isOfTask = ({ table }: Change) => table === 'worker_tasks' || table === 'open_tasks';
+  const isOfTask = ({ table }: Change) => table === 'worker_tasks';
   return new Set(changes.filter(isOfTask).map(({ key }) => key));
 }
 
@@ -157,12 +160,9 @@ export class Observer extends Watcher {
         this.#instance(change);
         touched.add(change.key);
         return;
-      case 'worker_tasks':
-        touched.add(String(row.instance_id));
-        return;
-      case 'open_tasks': {
+      case 'worker_tasks': {
         const id = String(row.instance_id);
-        const by = (after === undefined ? 0 : 1) - (before === undefined ? 0 : 1);
+        const by = openIn(after) - openIn(before);
         this.#openTasks.set(id, (this.#openTasks.get(id) ?? 0) + by);
         touched.add(id);
         return;
@@ -342,8 +342,7 @@ export class Observer extends Watcher {
   #task(key: string): void {
     const { tables } = this;
     const known = this.#tasks.get(key);
-    const present = tables.row('worker_tasks', key);
-    const after = present && standing(tables, present);
+    const after = tables.row('worker_tasks', key);
     if (known === undefined && after === undefined) return;
     if (after === undefined) this.#tasks.delete(key);
     else this.#tasks.set(key, after);

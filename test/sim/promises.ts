@@ -9,7 +9,7 @@ import { entryOf } from '../helpers/entry.js';
 import type { ApiReply, Call } from './api.js';
 import type { SimEngine } from './engine.js';
 import type { Counts } from './faults.js';
-import { type Change, type MemoryTables, type Row, standing } from './memory-tables.js';
+import type { Change, MemoryTables, Row } from './memory-tables.js';
 import type { Observer } from './observer.js';
 import { type ReleaseMark, ReleasePromises } from './release-promises.js';
 import { Violation } from './violation.js';
@@ -330,8 +330,7 @@ export class Promises {
   }
 
   #beaten(id: string, seq: number): void {
-    const row = this.#tables.row('worker_tasks', id);
-    const task = row && standing(this.#tables, row);
+    const task = this.#tables.row('worker_tasks', id);
     if (task !== undefined && Number(task.checkpoint_seq) < seq) {
       throw new Violation(`task ${id} was promised checkpoint ${seq}`, String(task.instance_id));
     }

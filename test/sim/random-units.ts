@@ -51,8 +51,8 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   status: ['pending', 'consumed', 'kept', 'taken'],
 };
 
-/** A row is looked for in which both are null. */
-const OFTEN_NULL: ReadonlySet<string> = new Set(['targets', 'fires']);
+/** Rows are looked for in which these are null. */
+const OFTEN_NULL: ReadonlySet<string> = new Set(['targets', 'fires', 'claimed_at']);
 
 /** Columns of small numbers, for which a large one would only be refused. */
 const INTEGER_MAX = 3;
@@ -62,10 +62,12 @@ const OFTEN_JOINED = /^(task|permitRequest|tombstone|sequence|release|trigger)/;
 /** What takes rows away comes less often, all rows of an instance least, so that some are left. */
 const OFTEN = MUTATION_KINDS.toSorted().flatMap((kind) => {
   if (kind === 'instance.delete' || kind === 'sequence.delete') return [kind];
+  // They find no rows.
+  if (kind.startsWith('taskBefore')) return [kind];
   if (/delete|clear|drop|prune/.test(kind)) return new Array<string>(3).fill(kind);
   // Statements ask for several of these rows at once, or for one without another.
   return new Array<string>(
-    /^(task|openTask)\.insert$/.test(kind) ? 24 : OFTEN_JOINED.test(kind) ? 20 : 9,
+    /^task\.insert$/.test(kind) ? 24 : OFTEN_JOINED.test(kind) ? 20 : 9,
   ).fill(kind);
 });
 
@@ -246,6 +248,7 @@ const OF_IDS: ReadonlySet<string> = new Set(
 
 /** The parameters of others that take more, or less, than one id. */
 const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
+  tasksToMove: ['id', 100],
   familyMessages: ['id', 'id', '00000000-0000-7000-8000-000000000003', 3, 'shard', 2],
   dueEventKeys: ['id', 'time', 2, 'shard', 2],
   eventTriggers: [

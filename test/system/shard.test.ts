@@ -97,7 +97,7 @@ describe('a shard that is asked to remove instances', () => {
     await shard.ask('instances.saveCheckpoint', id, { checkpoint_data: { n: 1 } });
     await shard.ask('instances.signal', id, { signal_type: 'custom:x', payload: 1 });
     const before = await tablesWith(id);
-    const tables = `audit_log block_outputs checkpoints injected_blocks iteration_snapshots open_tasks
+    const tables = `audit_log block_outputs checkpoints injected_blocks iteration_snapshots
       signals step_logs worker_tasks`;
     for (const table of tables.split(/\s+/)) {
       assert.ok(before.includes(table), `${table} has no row to be removed`);

@@ -74,6 +74,12 @@ test('a note is deleted behind those that come in its place, by its own id', () 
   assert.deepEqual(sent, ['familyMessage.set [{"id":2}]', 'familyMessage.clear [{"id":1}]']);
 });
 
+test('a task that is claimed and ended in one batch is written once', () => {
+  const units = [unit([`task.claim ${A} c1`]), unit([`task.end ${A} e1`, `task.claim ${B} c2`])];
+  const sent = named(bodyCommands(KINDS, units));
+  assert.deepEqual(sent, ['lines of task.claim c2', 'lines of task.end e1']);
+});
+
 test('statements run in the order of the kinds, whatever the order in the units', () => {
   const units = [
     unit(MUTATION_KINDS.toReversed().map((kind) => `${kind} ${kind} {"k":"${kind}"}`)),

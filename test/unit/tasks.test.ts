@@ -13,7 +13,6 @@ import type { InstanceStatus } from '../../actors/instance/waits.js';
 import { wireTask } from '../../actors/instance/wire-texts.js';
 import {
   type Attempt,
-  endRow,
   historyOf,
   isDerived,
   newTask,
@@ -233,7 +232,7 @@ test('what a task does not have is left out of its record, or null', () => {
 });
 
 test('the row of its end has the columns that its end changes', () => {
-  const row = JSON.parse(endRow(FULL));
+  const row = readRow('task.end', rowOf(TASK.end, FULL));
   assert.deepEqual(
     Object.keys(row),
     fieldsOf(TASK.end).map(([name]) => name),
@@ -487,7 +486,7 @@ class Claimed {
   }
 
   get rank(): number | undefined {
-    const at = this.turn.mutations.lastIndexOf(MUTATION_KINDS.indexOf('openTask.rank'));
+    const at = this.turn.mutations.lastIndexOf(MUTATION_KINDS.indexOf('task.rank'));
     return at < 0 ? undefined : JSON.parse(String(this.turn.mutations[at + 2])).rank;
   }
 }

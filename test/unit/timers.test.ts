@@ -880,12 +880,12 @@ test('a claim is not lost while the database is away, nor sooner behind that tha
   await shard.run();
   shard.create();
   await shard.run();
-  assert.equal(rowsOf(shard.units, 'openTask.claim').length, 1);
+  assert.equal(rowsOf(shard.units, 'task.claim').length, 1);
   await shard.ack();
   const states = async (ms: number) => {
     // Not at once: a thread that stands still hears nobody either.
     for (let left = ms; left > 0; left -= 10_000) await shard.pass(Math.min(left, 10_000));
-    const rows = rowsOf(shard.units, 'openTask.claim');
+    const rows = rowsOf(shard.units, 'task.claim');
     await shard.ack();
     return column(rows, 'worker_id');
   };

@@ -29,8 +29,9 @@ import { Conditions, isPresent, type Query } from '../../../src/db/reads/query.j
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import { jsonReply, listQuery, listTenant, type Operation } from '../../../src/http/operation.js';
 import { SEQUENCES } from '../../catalog/tables.js';
+import { IS_OPEN, OPEN_TASKS } from '../../instance/old-tables.js';
 import { DEAD_LETTERS } from '../../instance/tables.js';
-import { OPEN_TASKS } from '../../instance/task-tables.js';
+import { WORKER_TASKS } from '../../instance/task-tables.js';
 import {
   type OpenPolls,
   type Outcomes,
@@ -208,15 +209,16 @@ export function failuresQuery(filter: FailureFilter): Query {
 /** Oldest tasks first, so that the age of the oldest waiting task is exact. */
 function openTasksQuery(tenant: string | undefined): Query {
   const conditions = new Conditions();
-  narrow(conditions, filtersOf(OPEN_TASKS, ['tenant_id']), { tenant_id: tenant });
+  conditions.add(IS_OPEN);
+  narrow(conditions, filtersOf(WORKER_TASKS, ['tenant_id'], 'o'), { tenant_id: tenant });
   return conditions.query(
     'select handler_name as handler, queue_name as queue, ' +
       'count(*) filter (where claimed_at is null) as waiting, ' +
       'count(*) filter (where claimed_at is not null) as claimed, ' +
       'min(created_at) filter (where claimed_at is null) as oldest_waiting_since, ' +
       'sum(count(*)) over ()::bigint as looked_at from (' +
-      `select handler_name, queue_name, claimed_at, created_at from open_tasks ${conditions.where} ` +
-      `order by tenant_id desc, created_at, task_id limit ${QUEUED_TASKS_LOOKED_AT_MAX + 1}) o ` +
+      `select handler_name, queue_name, claimed_at, created_at from ${OPEN_TASKS} o ${conditions.where} ` +
+      `order by tenant_id desc, created_at, id limit ${QUEUED_TASKS_LOOKED_AT_MAX + 1}) o ` +
       'group by handler_name, queue_name order by handler_name, queue_name nulls first',
   );
 }

@@ -20,8 +20,8 @@ import { Conditions, IS_PRESENT } from '../../../src/db/reads/query.js';
 import type { PageRequest } from '../../../src/db/reads/reader.js';
 import { type Operation, pageReply } from '../../../src/http/operation.js';
 import { treeOf } from '../../release/core/block-tree.js';
+import { TASKS } from '../old-tables.js';
 import { BLOCK_OUTPUTS, OUTPUT_ROWS } from '../output-tables.js';
-import { standing } from '../task-tables.js';
 import type { AttemptEvent } from '../worker-task.js';
 
 export const instanceAttempts: Operation<'instances.attempts'> = async (deps, call) => {
@@ -218,15 +218,13 @@ function tasksOf(instance: string, hasPayloads: boolean): string {
   return (
     "select 'task' as source, t.id, t.created_at, t.block_id, t.iteration, t.attempt, " +
     `case when ${hasEvent('timed_out')} then 'timed_out' ` +
-    `when ${hasEvent('cancelled')} then 'cancelled' else ${standing('state')} end as state, ` +
-    `t.handler_name, t.queue_name, ${standing('worker_id')} as worker_id, ` +
-    `t.created_at as queued_at, ${standing('claimed_at')} as started_at, ` +
+    `when ${hasEvent('cancelled')} then 'cancelled' else t.state end as state, ` +
+    't.handler_name, t.queue_name, t.worker_id, t.created_at as queued_at, t.claimed_at as started_at, ' +
     't.completed_at as ended_at, t.timeout_ms, ' +
     `${payload('t.params', hasPayloads)} as params, ${payload('t.overlay', hasPayloads)} as overlay, ` +
     `${payload('t.output', hasPayloads)} as output, ` +
     't.error_message as message, t.error_retryable as retryable ' +
-    'from worker_tasks t left join lateral (select * from open_tasks where task_id = t.id offset 0) o ' +
-    `on true where t.instance_id = ${instance}`
+    `from ${TASKS} t where t.instance_id = ${instance}`
   );
 }
 

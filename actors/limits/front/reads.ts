@@ -64,6 +64,12 @@ export const scheduleCount = lookup<Counted>(
     'limit $2::bigint) s',
 );
 
+/** Those from before migration 0040 are in a table of their own (`actors/instance/old-tables.ts`). */
+const OPEN_TASKS =
+  '(select handler_name, tenant_id, rank from worker_tasks union all ' +
+  'select handler_name, tenant_id, rank from open_tasks)';
+const IS_OPEN = 'o.rank is not null';
+
 /**
  * Open tasks of the tenant `$1`, up to `$2`. The index begins with the handler, so the statement
  * steps from handler to handler and reads no task of another tenant.
@@ -71,11 +77,11 @@ export const scheduleCount = lookup<Counted>(
 export const openTaskCount = lookup<Counted>(
   'reads_tenant_open_task_count',
   'with recursive handlers as (' +
-    '(select handler_name from open_tasks order by handler_name limit 1) union all ' +
-    'select (select o.handler_name from open_tasks o where o.handler_name > h.handler_name ' +
+    `(select handler_name from ${OPEN_TASKS} o where ${IS_OPEN} order by handler_name limit 1) union all ` +
+    `select (select o.handler_name from ${OPEN_TASKS} o where ${IS_OPEN} and o.handler_name > h.handler_name ` +
     'order by o.handler_name limit 1) from handlers h where h.handler_name is not null) ' +
     'select count(*)::integer as count from (select from handlers h cross join lateral (' +
-    'select from open_tasks o where o.handler_name = h.handler_name and o.tenant_id = $1::text ' +
+    `select from ${OPEN_TASKS} o where ${IS_OPEN} and o.handler_name = h.handler_name and o.tenant_id = $1::text ` +
     'limit $2::bigint) t limit $2::bigint) found',
 );
 

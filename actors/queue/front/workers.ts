@@ -8,13 +8,7 @@ import type { TaskStats, WorkerInfo } from '../../../schema/worker.js';
 import { valueFor } from '../../../src/base/quota/last-used.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
 import { BUILTIN_NAMES } from '../../../src/core/builtin.js';
-import {
-  type Filter,
-  filtersOf,
-  type Narrowing,
-  narrow,
-  timeFilters,
-} from '../../../src/db/reads/filters.js';
+import { filtersOf, type Narrowing, narrow, timeFilters } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
 import { lookup, rowOf, TRY_LATER } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
@@ -30,15 +24,8 @@ import {
   pageReply,
 } from '../../../src/http/operation.js';
 import { SEQUENCE_NAME } from '../../instance/front/instance-reads.js';
-import {
-  OF_OPEN_ROWS,
-  OPEN_TASKS,
-  selectedStanding,
-  standing,
-  TASKS as TASKS_AS_THEY_STAND,
-  WITH_OPEN_ROWS,
-  WORKER_TASKS,
-} from '../../instance/task-tables.js';
+import { IS_OPEN, OPEN_TASKS, TASKS } from '../../instance/old-tables.js';
+import { WORKER_TASKS } from '../../instance/task-tables.js';
 import {
   TASK_COLUMNS,
   TASK_INSTANCE_COLUMNS,
@@ -86,81 +73,67 @@ export const openQueueFront = () => ({ operations });
 const CREATED = timeFilters(WORKER_TASKS, 'created_at', 't');
 
 const FILTERS = {
-  ...filtersOf(WORKER_TASKS, ['tenant_id', 'handler_name', 'queue_name'], 't'),
-  worker_id: {
-    column: 't.worker_id',
-    type: 'text',
-    holds: (ended, worker) => `(${ended} = ${worker} or o.worker_id = ${worker})`,
-  } satisfies Filter,
+  ...filtersOf(WORKER_TASKS, ['tenant_id', 'handler_name', 'queue_name', 'worker_id'], 't'),
   sequence_name: SEQUENCE_NAME,
   created_after: CREATED.after,
   created_before: CREATED.before,
 };
 
-function tasksFrom(from: string, condition = 'true') {
-  return {
-    columns: `${selectedStanding(TASK_COLUMNS)}, ${selected(TASK_INSTANCE_COLUMNS, 'i')}`,
-    from: `${from} join instances i on i.id = t.instance_id`,
-    by: FILTERS,
-    always: `not t.withdrawn and ${IS_PRESENT} and ${condition}`,
-    order: orderBy(WORKER_TASKS, ['created_at', 'id'], 'descending', 't'),
-    toText: taskText,
-    cheaper: 'name the tenant, ask for pending or claimed tasks only, or use a smaller offset',
-  };
-}
-
 /** Looks up one row by its key for each scanned row. */
 const joined = (table: string, key: string, alias: string) =>
-  `left join lateral (select * from ${table} where ${key} offset 0) ${alias} on true`;
+  `join lateral (select * from ${table} ${alias} where ${key} offset 0) ${alias} on true`;
 
-const WALK = {
-  table: 'worker_tasks t',
-  alias: 't',
-  along: ['tenant_id'],
-  within: ['created_after', 'created_before'],
-  join: [
-    joined('open_tasks', 'task_id = t.id', 'o'),
-    joined('instances', 'id = t.instance_id', 'i'),
-  ].join(' '),
+const WITH_INSTANCE = joined('instances', 'i.id = t.instance_id', 'i');
+
+const TASK_LIST = {
+  columns: `${selected(TASK_COLUMNS, 't')}, ${selected(TASK_INSTANCE_COLUMNS, 'i')}`,
+  from: `${TASKS} t join instances i on i.id = t.instance_id`,
+  always: `not t.withdrawn and ${IS_PRESENT}`,
+  walk: {
+    table: `${TASKS} t`,
+    alias: 't',
+    along: ['tenant_id'],
+    within: ['created_after', 'created_before'],
+    join: `left ${WITH_INSTANCE}`,
+  },
+  toText: taskText,
+  cheaper: 'name the tenant, ask for pending or claimed tasks only, or use a smaller offset',
 } as const;
 
-function tasksByState(column: string) {
-  const state = { column, type: 'text' } as const;
-  return list({ ...tasksFrom(WITH_OPEN_ROWS), by: { ...FILTERS, state }, walk: WALK });
-}
+/** Walks `worker_tasks_by_tenant`. */
+const allTaskList = list({
+  ...TASK_LIST,
+  by: { ...FILTERS, ...filtersOf(WORKER_TASKS, ['state'], 't') },
+  order: orderBy(WORKER_TASKS, ['created_at', 'id'], 'descending', 't'),
+});
 
-/** Walks `worker_tasks_by_tenant`, where all open tasks are stored as pending. */
-const storedTaskList = tasksByState('t.state');
-const anyTaskList = tasksByState(standing('state'));
-const OPENED = timeFilters(OPEN_TASKS, 'created_at', 'o');
+const OPENED = timeFilters(WORKER_TASKS, 'created_at', 'o');
+const WITH_TASK = joined(TASKS, 't.id = o.id', 't');
 
-/** Walks `open_tasks_by_tenant`: open tasks are found quickly beside a long history. */
-function openTasks(condition?: string) {
-  const tasks = tasksFrom(OF_OPEN_ROWS, condition);
+/** Walks `worker_tasks_open_by_tenant`: open tasks are found quickly beside a long history. */
+function openTasks(condition: string) {
   return list({
-    ...tasks,
-    columns: `${tasks.columns}, o.created_at, o.task_id`,
+    ...TASK_LIST,
+    from: `${OPEN_TASKS} o ${WITH_TASK} join instances i on i.id = t.instance_id`,
     by: {
       ...FILTERS,
-      ...filtersOf(OPEN_TASKS, ['tenant_id'], 'o'),
+      ...filtersOf(WORKER_TASKS, ['tenant_id'], 'o'),
       created_after: OPENED.after,
       created_before: OPENED.before,
     },
+    always: `${TASK_LIST.always} and ${IS_OPEN} and ${condition}`,
     walk: {
-      ...WALK,
-      table: 'open_tasks o',
+      ...TASK_LIST.walk,
+      table: `${OPEN_TASKS} o`,
       alias: 'o',
-      join: [
-        joined('worker_tasks', 'id = o.task_id', 't'),
-        joined('instances', 'id = o.instance_id', 'i'),
-      ].join(' '),
+      only: IS_OPEN,
+      join: `left ${WITH_TASK} left ${WITH_INSTANCE}`,
     },
-    order: orderBy(OPEN_TASKS, ['created_at', 'task_id'], 'descending', 'o'),
-    toText: ({ task_id: _, ...row }: TaskWireRow & { readonly task_id?: string }) => taskText(row),
+    order: orderBy(WORKER_TASKS, ['created_at', 'id'], 'descending', 'o'),
   });
 }
 
-const openTaskList = openTasks();
+const openTaskList = openTasks('true');
 const pendingTaskList = openTasks('o.claimed_at is null');
 const claimedTaskList = openTasks('o.claimed_at is not null');
 
@@ -169,10 +142,10 @@ type TaskQuery = Narrowing<keyof typeof FILTERS> &
 
 export function taskList(query: TaskQuery): PageRequest<TaskWireRow> {
   const states = new Set(query.state);
-  const [isPending, isClaimed] = [states.has('pending'), states.has('claimed')];
   if (states.has('completed') || states.has('failed') || states.size === 0) {
-    return isPending === isClaimed ? storedTaskList(query) : anyTaskList(query);
+    return allTaskList(query);
   }
+  const [isPending, isClaimed] = [states.has('pending'), states.has('claimed')];
   if (isPending && isClaimed) return openTaskList(query);
   return isPending ? pendingTaskList(query) : claimedTaskList(query);
 }
@@ -189,7 +162,7 @@ type HistoryRow = StoredRow<typeof WORKER_TASKS, (typeof HISTORY_COLUMNS)[number
 
 export const taskHistory = lookup<HistoryRow>(
   'reads_task_history',
-  `select ${selected(HISTORY_COLUMNS, 't')} from ${TASKS_AS_THEY_STAND} t ` +
+  `select ${selected(HISTORY_COLUMNS, 't')} from ${TASKS} t ` +
     'join instances i on i.id = t.instance_id ' +
     `where t.id = $1::uuid and ${IS_PRESENT}`,
 );
@@ -202,7 +175,7 @@ export async function taskCounts(reads: Reader, tenant: string | undefined): Pro
   narrow(all, filtersOf(WORKER_TASKS, ['tenant_id'], 't'), { tenant_id: tenant });
   const rows = await reads.rowsOf<{ state: TaskState; handler_name: string; tasks: number }>(
     all.query(
-      `select state, handler_name, count(*) as tasks from ${TASKS_AS_THEY_STAND} t ` +
+      `select state, handler_name, count(*) as tasks from ${TASKS} t ` +
         `${all.where} group by state, handler_name order by handler_name, state`,
     ),
     cheaper,
@@ -232,9 +205,9 @@ function noTasks(): Record<TaskState, number> {
 
 /** Open tasks, which include the claimed ones, are few compared with all tasks. */
 function claimed(conditions: Conditions, tenant: string | undefined): string {
-  conditions.add('o.claimed_at is not null');
-  narrow(conditions, filtersOf(OPEN_TASKS, ['tenant_id'], 'o'), { tenant_id: tenant });
-  return `from open_tasks o ${conditions.where}`;
+  conditions.add(`${IS_OPEN} and o.claimed_at is not null`);
+  narrow(conditions, filtersOf(WORKER_TASKS, ['tenant_id'], 'o'), { tenant_id: tenant });
+  return `from ${OPEN_TASKS} o ${conditions.where}`;
 }
 
 /**

@@ -4,6 +4,7 @@
  * sample.
  */
 
+import { IS_OPEN, OPEN_TASKS } from '../../../actors/instance/old-tables.js';
 import type { Clock } from '../../base/clock.js';
 import { realClock, within } from '../../base/real-clock.js';
 import { joined, withParts } from '../../base/rooms.js';
@@ -101,7 +102,10 @@ const GAUGES: Readonly<Record<RowGaugeName, string>> = {
   engine_oldest_pending_seconds:
     'coalesce(extract(epoch from $1::timestamptz - (select fire_at from timers ' +
     'where fire_at <= $1::timestamptz order by fire_at, instance_id limit 1)), 0)::float8',
-  engine_open_tasks: counted('open_tasks', 'handler_name, rank, created_at, task_id'),
+  engine_open_tasks: counted(
+    `${OPEN_TASKS} o where ${IS_OPEN}`,
+    'handler_name, rank, created_at, id',
+  ),
   engine_approvals_open: counted('approvals where outcome is null', 'waiting_since, id'),
   engine_dead_letters: counted('dead_letters', 'tenant_id, created_at desc, instance_id desc'),
   engine_webhook_outbox_depth: counted('webhook_outbox', 'created_at, id'),

@@ -111,7 +111,7 @@ export function describeGiants(api: Api): void {
       const id = await start(giant);
       const open = async () => {
         const { rows } = await api.sql.query(
-          'select count(*)::int as n from open_tasks where instance_id = $1',
+          'select count(*)::int as n from worker_tasks where rank is not null and instance_id = $1',
           [id],
         );
         return Number(rows[0]?.n);
