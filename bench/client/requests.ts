@@ -14,10 +14,10 @@ const HEADERS = [
   `x-tenant-id: ${TENANT}`,
 ].join('\r\n');
 
-/** @param path after the prefix */
-export function postRequest(path: string, body: string): string {
+/** @param path after the prefix. @param more headers, each with its line end */
+export function postRequest(path: string, body: string, more = ''): string {
   return (
-    `POST ${PREFIX}${path} HTTP/1.1\r\n${HEADERS}\r\ncontent-type: application/json\r\n` +
+    `POST ${PREFIX}${path} HTTP/1.1\r\n${HEADERS}\r\ncontent-type: application/json\r\n${more}` +
     `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
   );
 }
@@ -42,15 +42,19 @@ export function batchRequests(
 }
 
 /** @throws Error when the reply has another status */
-export function ask<T>(connection: HttpConnection, request: string, expected: number): Promise<T> {
+export function ask<T>(
+  connection: HttpConnection,
+  request: string,
+  ...expected: readonly number[]
+): Promise<T> {
   return new Promise((resolve, reject) => {
     connection.send(request, (status, body) => {
-      if (status !== expected) reject(unexpected(expected, status, body));
+      if (!expected.includes(status)) reject(unexpected(expected.join(' or '), status, body));
       else resolve((body.length === 0 ? undefined : JSON.parse(body.toString())) as T);
     });
   });
 }
 
-export function unexpected(expected: number, status: number, body: Buffer): Error {
+export function unexpected(expected: number | string, status: number, body: Buffer): Error {
   return new Error(`expected status ${expected}, got ${status}: ${body.toString().slice(0, 300)}`);
 }

@@ -84,7 +84,7 @@ export async function drain(load: DrainLoad, connections: readonly HttpConnectio
       const tasks = await ask<readonly Task[]>(connection, poll, 200);
       claimed += tasks.length;
       for (const task of tasks) {
-        await ask(connection, completion(task, worker, output), 200);
+        await ask(connection, completion(task, worker, output), ...COMPLETED);
         clock.add('request', polledAt);
       }
     }
@@ -121,7 +121,7 @@ async function oneByOne(
       if (request === undefined) return;
       await ask(connection, request, 201);
       const task = only(await ask<readonly Task[]>(connection, poll, 200));
-      await ask(connection, completion(task, worker), 200);
+      await ask(connection, completion(task, worker), ...COMPLETED);
       clock.add('request', beganAt);
     }
   });
@@ -154,7 +154,7 @@ export async function stepThrough(
   const clock = new Clock(load.ms);
   const worker = 'worker';
   const poll = pollRequest(load.handler, worker, 1, POLL_WAIT_MS);
-  const nextTask = async (request: string, status: number, isSample: boolean) => {
+  const nextTask = async (request: string, statuses: readonly number[], isSample: boolean) => {
     const parked = ask<readonly Task[]>(waiting!, poll, 200);
     await wait(PARK_MS);
     const sentAt = performance.now();
@@ -162,14 +162,14 @@ export async function stepThrough(
       if (isSample) clock.add('request', sentAt);
       return only(tasks);
     });
-    return (await Promise.all([taken, ask(acting!, request, status)]))[0];
+    return (await Promise.all([taken, ask(acting!, request, ...statuses)]))[0];
   };
   while (!clock.isOver()) {
-    let task = await nextTask(load.create, 201, false);
+    let task = await nextTask(load.create, [201], false);
     for (let step = 1; step < load.steps; step += 1) {
-      task = await nextTask(completion(task, worker, {}), 200, true);
+      task = await nextTask(completion(task, worker, {}), COMPLETED, true);
     }
-    await ask(acting!, completion(task, worker, {}), 200);
+    await ask(acting!, completion(task, worker, {}), ...COMPLETED);
   }
   return clock.result();
 }
@@ -184,9 +184,13 @@ export function pollRequest(handler: string, worker: string, limit: number, wait
   return postRequest('/workers/tasks/poll', JSON.stringify(body));
 }
 
+const MINIMAL = 'prefer: return=minimal\r\n';
+/** Older servers answer with the record. */
+export const COMPLETED = [200, 204] as const;
+
 export function completion(task: Task, worker: string, output: object = OUTPUT): string {
   const body = { worker_id: worker, claim_epoch: task.claim_epoch, output };
-  return postRequest(`/workers/tasks/${task.id}/complete`, JSON.stringify(body));
+  return postRequest(`/workers/tasks/${task.id}/complete`, JSON.stringify(body), MINIMAL);
 }
 
 /**

@@ -6,7 +6,13 @@
 import { EXTERNAL_HANDLER } from '../base/fixtures.js';
 import { HttpConnection } from '../client/http-connection.js';
 import { ask, batchRequests, getRequest, postRequest } from '../client/requests.js';
-import { completion, exchanged, pollRequest, type Task } from '../client/worker-loads.js';
+import {
+  COMPLETED,
+  completion,
+  exchanged,
+  pollRequest,
+  type Task,
+} from '../client/worker-loads.js';
 import { BATCH, type Peer, type Where, type Work } from './peer.js';
 
 const WAIT_MS = 500;
@@ -82,7 +88,7 @@ const pollOne: Take = async (connection, worker, onDone, isOver) => {
     const tasks = await ask<readonly Task[]>(connection, poll, 200);
     if (tasks.length === 0 && isOver()) return;
     for (const task of tasks) {
-      await ask(connection, completion(task, worker), 200);
+      await ask(connection, completion(task, worker), ...COMPLETED);
       onDone(1);
     }
   }
