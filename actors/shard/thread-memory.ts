@@ -13,8 +13,8 @@ const RESERVED_MIB = 256;
 const HEAP_SHARE = 0.75;
 /** Threads do not start with much less. */
 const HEAP_MIB_MIN = 64;
-/** With more, one garbage collection stops the shard for too long. */
-const HEAP_MIB_MAX = 4_096;
+/** With 2 GiB or more, V8 lets a heap grow fourfold before it looks for what is dead there; below it, twofold at most. */
+const HEAP_MIB_MAX = 2_000;
 
 /** The limit of the container, or else the memory of the machine. */
 export function memoryMib(): number {

@@ -285,7 +285,7 @@ test('threads share what the front and what is no heap leave them, within bounds
     [1_024, 2, 288],
     [2_048, 5, 268],
     [16_384, 9, 1_344],
-    [262_144, 3, 4_096],
+    [262_144, 3, 2_000],
   ];
   for (const [memory, threads, heapMib] of cases) {
     assert.equal(threadHeapMib(memory, threads), heapMib);
