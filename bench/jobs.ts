@@ -4,6 +4,7 @@ import type { Job } from './job.js';
 import { cronJob } from './load/cron.js';
 import { idleJob } from './load/idle.js';
 import { latenessJob } from './load/lateness.js';
+import { pendingJob } from './load/pending.js';
 import { releaseJob } from './load/release.js';
 import { scaleJob } from './load/scale.js';
 import { workerJob } from './load/worker.js';
@@ -22,6 +23,7 @@ export const JOBS: readonly Job[] = [
   workerJob,
   releaseJob,
   scaleJob,
+  pendingJob,
   ...pathJobs,
   contextJob,
   minuteJob,

@@ -52,7 +52,7 @@ ${lines.join('\n')}
   --lanes N       ENGINE_WRITER_LANES of the servers
   --profile D     folder for a V8 CPU profile of each thread of the servers (paths)
   --backlog N     instances that wait when workers begin (20000)
-  --instances N   instances of jobs lateness (10000) and scale (1000000)
+  --instances N   instances of jobs lateness (10000), pending (300000) and scale (1000000)
   --held N        seconds for which job snapshot holds one (600)
   --full N        seconds of job minute (60)
   --peers-dir D   folder in which part peers installs (among the temporary files)
