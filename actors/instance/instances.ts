@@ -378,9 +378,6 @@ export class Instances implements Room {
   #awake(resident: ReadyInstance, loaded: LoadedInstance): void {
     const actor = resident.state;
     this.#host.weigh(resident, actor.kept.characters + actor.tasks.characters + textOf(loaded));
-    this.#deps.release(
-      [...actor.tasks.keys()].map((task) => ({ kind: 'task.opened', instance: resident.id, task })),
-    );
     this.#deps.release(taskHints(actor));
     // An instance that throws repeatedly is failed. Otherwise, steps whose process or actor has
     // died run again.

@@ -152,7 +152,6 @@ function openTask(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
   actor.tasks.set(task.id, task);
   // The row of the task is also the receipt of its effect.
   turn.put(TASK.insert, task.id, rowOf(TASK.insert, task));
-  turn.effects.push({ kind: 'task.opened', instance: actor.record.id, task: task.id });
   turn.effects.push(queueHint(actor, task));
 }
 

@@ -65,9 +65,12 @@ export function openInstances(kernel: Kernel<InstanceLoads>, needs: InstanceNeed
       purge({ ...kernel, service, instances }, request, body),
   };
   const messages = peerMessages(receivers);
-  const others = [claimWatch({ ...kernel, instances }), { effects: counting(kernel, plans) }];
+  const others = [
+    claimWatch({ ...kernel, instances, tasks }),
+    { effects: counting(kernel, plans) },
+  ];
   const moves = onFirstShard(kernel, () => taskMoves(kernel));
-  const parts = [instances, messages, tasks, changes, creations, family, moves, ...others];
+  const parts = [instances, messages, changes, creations, family, moves, ...others];
   return { env, instances, tasks, parts, operations: instanceOperations(receivers) };
 }
 

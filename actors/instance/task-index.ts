@@ -1,25 +1,21 @@
-/** Finds the instance of a task: in memory for recent tasks, else by one query per turn. */
+/** Finds the instance of a task: in memory for claimed tasks, else by one query per turn. */
 
 import { DATABASE_AWAY, type EngineError, notFound } from '../../src/base/errors.js';
 import { lastUsed } from '../../src/base/quota/last-used.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { Kernel } from '../runtime/kernel.js';
 import { BatchedReads } from '../runtime/queries.js';
-import type { Effects, Room } from '../runtime/room.js';
+import type { Room } from '../runtime/room.js';
 import { UnknownId } from '../runtime/unknown-id.js';
 import type { Instances } from './instances.js';
 import type { InstanceLoads, TimerLoads } from './loads.js';
 
-/** About 20 MB; a miss costs a share of a query. */
+/** About 20 MB; a miss costs a share of a query. Workers call about tasks that they have claimed. */
 const TASKS_REMEMBERED = 100_000;
 
 type TaskIndexDeps = Pick<Kernel<InstanceLoads>, 'loader' | 'schedule' | 'reachability'>;
 
-export class TaskIndex implements Room {
-  readonly effects = {
-    'task.opened': ({ task, instance }) => this.remember(task, instance),
-  } satisfies Effects;
-
+export class TaskIndex {
   readonly #deps: TaskIndexDeps;
   readonly #owners = lastUsed<string, string>(TASKS_REMEMBERED);
   readonly #reads: BatchedReads<string, string | undefined>;
@@ -74,17 +70,23 @@ export class TaskIndex implements Room {
   }
 }
 
-type ClaimWatchDeps = { readonly instances: Pick<Instances, 'send'> } & Pick<
-  Kernel<TimerLoads>,
-  'settings' | 'loader' | 'reachability' | 'timers' | 'schedule' | 'clock' | 'log'
->;
+interface ClaimWatchDeps
+  extends Pick<
+    Kernel<TimerLoads>,
+    'settings' | 'loader' | 'reachability' | 'timers' | 'schedule' | 'clock' | 'log'
+  > {
+  readonly instances: Pick<Instances, 'send'>;
+  readonly tasks: Pick<TaskIndex, 'remember'>;
+}
 
 /** Watches the heartbeats of claims. Silence counts from readiness at the earliest. */
 export function claimWatch(deps: ClaimWatchDeps) {
-  const { instances, settings, loader, reachability, timers, schedule, clock, log } = deps;
+  const { instances, tasks, settings, loader, reachability, timers, schedule, clock, log } = deps;
   let isStopped = false;
-  const watch = (at: UnixMs, instance: string, task: string) =>
+  const watch = (at: UnixMs, instance: string, task: string) => {
+    tasks.remember(task, instance);
     timers.push(at, { kind: 'reap', instance, task });
+  };
   /** @param only the tenant that has returned; absent: all tenants */
   const read = (only?: string) => {
     loader

@@ -101,6 +101,8 @@ export const LARGE_SHARE = 1 / 16;
 /** Reserved for idle actors, however much the busy ones use. */
 export const IDLE_SHARE = 1 / 8;
 const ENDED_SHARE = 1 / 128;
+/** About 20,000 small instances; a longer backlog is read again as it is claimed. */
+const OFFERED_SHARE = 3 / 16;
 const WAITING_SHARE = 1 / 8;
 
 /** @param bytesMax memory limit of all actors of a kind */
@@ -117,7 +119,7 @@ export function newLines<Item extends Member<Item>>(bytesMax: number): Lines<Ite
     ended: new Line(bytesMax * ENDED_SHARE),
     large: new Line(bytesMax),
     waiting: new Line(bytesMax * WAITING_SHARE),
-    offered: new Line(bytesMax),
+    offered: new Line(bytesMax * OFFERED_SHARE),
     active: new Line(bytesMax),
   };
 }

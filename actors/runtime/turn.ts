@@ -55,7 +55,6 @@ interface Effects {
     error?: string | undefined;
   };
   audited: { tenant: string };
-  'task.opened': { instance: string; task: string };
   webhook: { row: WebhookRow };
   log: { instance: string; blockId: string; level: 'debug' | 'info' | 'warn' };
   /** The child's sequence has to be read before the child can be created. */

@@ -92,8 +92,8 @@ test('parameters of open tasks count, and are counted again when they are loaded
 
 // ---------------------------------------------------------------- many instances
 
-/** Enough for some three times as many as are made in a turn. */
-const RESIDENT_BYTES_MAX = 4 * MIB;
+/** Of waiting tasks, two turns' worth fit. */
+const RESIDENT_BYTES_MAX = 16 * MIB;
 const EACH_TURN = 300;
 
 /** The actors of a shard whose units are durable at once. */
@@ -117,7 +117,8 @@ class Resident {
     plans: {} as Plans,
     release: (effects) => {
       for (const effect of effects) {
-        if (effect.kind === 'task.opened') this.#tasks.set(effect.instance, effect.task);
+        if (effect.kind !== 'peer' || effect.message.kind !== 'task.ready') continue;
+        this.#tasks.set(effect.message.instance, effect.message.task);
       }
     },
     residentBytesMax: RESIDENT_BYTES_MAX,
@@ -154,12 +155,13 @@ class Resident {
   }
 }
 
-test('however many instances wait, a shard keeps a bounded part of them after every turn', () => {
+test('however many instances wait for workers, a shard keeps a fifth of its memory for them', () => {
   const shard = new Resident();
   for (let turn = 0; turn < 5; turn += 1) shard.create(EACH_TURN, [work('a')]);
   const { actors, bytes } = shard.instances.resident;
   assert.ok(actors < 5 * EACH_TURN, `${actors} actors`);
-  assert.ok(bytes > 0.9 * RESIDENT_BYTES_MAX, `${bytes} bytes`);
+  const share = bytes / RESIDENT_BYTES_MAX;
+  assert.ok(share > 0.15 && share < 0.2, `${share} of the memory`);
   // A backlog that nobody works at keeps no others out of memory.
   for (let turn = 0; turn < 5; turn += 1) shard.claim(shard.create(20, [work('b')]));
   assert.ok(shard.loaded < 10, `${shard.loaded} of 100`);
