@@ -118,8 +118,6 @@ export class Releases implements Room {
     this.#watch.hint(release);
   }
 
-  // ---------------------------------------------------------------- creation and validation
-
   create({ request, tenant: header, body }: Call<CreateRelease>): void {
     this.#serve(request, 201, async () => {
       const tenant = tenantOf(header, body.tenant_id) || DEFAULT_TENANT;
@@ -214,8 +212,6 @@ export class Releases implements Room {
     return { to: 'ready', actor: VALIDATION, reason, set: { validation_summary } };
   }
 
-  // ---------------------------------------------------------------- routing
-
   canary({ request, tenant, target: id, body: { percent } }: Call<StartCanary>): void {
     this.#serveMove(request, tenant, id, async (row) => {
       expectMove(row, 'canary');
@@ -290,8 +286,6 @@ export class Releases implements Room {
     return { evidence, before, after: await this.#reroute(before, rollback) };
   }
 
-  // ---------------------------------------------------------------- automatic changes
-
   /** @returns false when the rows could not be read */
   async #look(id: string): Promise<boolean> {
     try {
@@ -354,8 +348,6 @@ export class Releases implements Room {
     if (!(error instanceof EngineError)) this.#deps.log.error({ err: error }, 'defect');
     else this.#deps.log.debug({ err: error }, 'releases could not be looked at; trying again');
   }
-
-  // ---------------------------------------------------------------- reads and moves
 
   async #find(tenant: string, id: string): Promise<ReleaseRow> {
     return owned(await this.#read((rows) => rows.release(id)), tenant, `release ${id}`);

@@ -174,8 +174,6 @@ export class Cron {
     this.#deps.wakeAt(this.#id, Date.parse(this.#row.next_fire_at));
   }
 
-  // ---------------------------------------------------------------- requests
-
   /** @param deletions `Plans.deletions` when the sequence was found */
   create(turn: Turn, request: number, schedule: CronSchedule, deletions: number): void {
     this.#checkUsable(schedule, deletions);
@@ -254,8 +252,6 @@ export class Cron {
   #ownedBy(tenant: string): CronSchedule {
     return owned(this.#row, tenant, `cron schedule ${this.#id}`);
   }
-
-  // ---------------------------------------------------------------- firing
 
   get isDue(): boolean {
     const row = this.#row;

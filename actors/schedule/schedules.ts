@@ -171,8 +171,6 @@ export class Schedules implements Room {
     this.#deps.clock.clearTimeout(this.#wakeHandle);
   }
 
-  // ---------------------------------------------------------------- requests
-
   #create({ request, tenant, body }: Call<CreateSchedule>): void {
     checkTenant(tenant, body.tenant_id);
     this.#checkSize(body);
@@ -292,8 +290,6 @@ export class Schedules implements Room {
     });
   }
 
-  // ---------------------------------------------------------------- events
-
   /** Called when the rows of the sequence and of its schedules were deleted. */
   sequenceEvicted(sequenceId: string): void {
     const own = [...this.#host.residents].filter(({ state }) => state?.sequenceId === sequenceId);
@@ -339,8 +335,6 @@ export class Schedules implements Room {
     if (Object.values(memo).some((value) => value !== undefined)) this.#memos.set(id, memo);
     else this.#memos.delete(id);
   }
-
-  // ---------------------------------------------------------------- time
 
   /** Called when the clock was set. The end of the turn sets a new timer. */
   clockSet(): void {

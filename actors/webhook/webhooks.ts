@@ -109,8 +109,6 @@ export class Webhooks implements Room {
     memory.arm();
   }
 
-  // ---------------------------------------------------------------- requests and notifications
-
   redeliver(id: string, request: number): void {
     if (this.#isDraining) this.#fail(request, STOPPING);
     else this.#withEntry(id, request, (entry) => this.#deliverNow(entry, request));
@@ -216,8 +214,6 @@ export class Webhooks implements Room {
     entry.request = undefined;
   }
 
-  // ---------------------------------------------------------------- attempts
-
   #beginAttempts(): void {
     const share = Math.max(1, Math.floor(this.#slotsMax / this.#memory.queueCount));
     while (this.#slots.active < this.#slotsMax) {
@@ -295,8 +291,6 @@ export class Webhooks implements Room {
     const facts = { webhookId: id, instanceId, host, attempts, errorClass };
     this.#deps.log.warn(facts, 'webhook parked');
   }
-
-  // ---------------------------------------------------------------- commits
 
   /**
    * Commits the known state of the webhook.
