@@ -591,11 +591,10 @@ from json_to_recordset($1::json) as r(id uuid, fires json)
 where t.id = any(array[r.id]);
 
 -- writer_event_prune
-delete from events e using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
-  select id from events where status <> 'pending' and targets is null and fires is null
-    and ended_at < r.before
+delete from events t using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
+  select id from events where status <> 'pending' and targets is null and fires is null and ended_at < r.before
   order by ended_at, id limit 1000 offset 0) as old
-where e.id = old.id;
+where t.id = old.id;
 
 -- writer_eventwait_clear
 delete from event_waits t
@@ -680,10 +679,10 @@ select r.id, r.delivery_id, r.url, r.event_type, r.instance_id, r.attempt_number
 from json_to_recordset($1::json) as r(id uuid, delivery_id uuid, url text, event_type text, instance_id uuid, attempt_number integer, attempted_at timestamptz, duration_ms integer, success boolean, status_code integer, error_class text, error_excerpt text, signed boolean, subscription_id uuid);
 
 -- writer_delivery_prune
-delete from webhook_deliveries d using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
+delete from webhook_deliveries t using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
   select id from webhook_deliveries where attempted_at < r.before
   order by attempted_at, id limit 1000 offset 0) as old
-where d.id = old.id;
+where t.id = old.id;
 
 -- writer_release_set
 insert into releases (id, tenant_id, namespace, sequence_name, baseline_sequence_id, baseline_version, candidate_sequence_id, candidate_version, state, canary_percent, gates, in_flight_policy, validation_summary, canary_started_at, created_at, updated_at)
@@ -735,10 +734,10 @@ from json_to_recordset($1::json) as r(id smallint, stamps_from timestamptz)
 on conflict (id) do update set stamps_from = excluded.stamps_from;
 
 -- writer_activity_prune
-delete from activity a using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
+delete from activity t using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
   select tenant_id, at, shard from activity where at < r.before
   order by at limit 1000 offset 0) as old
-where a.tenant_id = old.tenant_id and a.at = old.at and a.shard = old.shard;
+where t.tenant_id = old.tenant_id and t.at = old.at and t.shard = old.shard;
 
 -- writer_activity_set
 insert into activity (tenant_id, at, shard, created, completed, failed, cancelled, durations)

@@ -1,6 +1,6 @@
 /** Created and ended instances by tenant and minute. */
 
-import { mutations, set, special } from '../../src/db/mutation.js';
+import { mutations, prune, set } from '../../src/db/mutation.js';
 import { table } from '../../src/db/table.js';
 
 export const ACTIVITY = table(
@@ -20,16 +20,7 @@ export const ACTIVITY = table(
 );
 
 export const ACTIVITY_LINE = mutations('activity', {
-  prune: special(
-    ACTIVITY,
-    'latest',
-    { before: 'timestamptz' },
-    (rows) => `
-delete from activity a using ${rows} cross join lateral (
-  select tenant_id, at, shard from activity where at < r.before
-  order by at limit 1000 offset 0) as old
-where a.tenant_id = old.tenant_id and a.at = old.at and a.shard = old.shard`,
-  ),
+  prune: prune(ACTIVITY, ['at']),
   set: set(ACTIVITY, ['created', 'completed', 'failed', 'cancelled', 'durations']),
 });
 

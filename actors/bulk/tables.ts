@@ -1,7 +1,7 @@
 /** The table of bulk jobs. Pure. */
 
 import { clear, insert, mutations, update } from '../../src/db/mutation.js';
-import { table } from '../../src/db/table.js';
+import { columnsBut, table } from '../../src/db/table.js';
 
 export const BULK_JOBS = table('bulk_jobs', ['id'], {
   id: 'uuid',
@@ -23,20 +23,12 @@ export const BULK_JOBS = table('bulk_jobs', ['id'], {
   ended_at: 'timestamptz?',
 });
 
+/** Never changed. */
+const ORIGIN = ['operation', 'request', 'traceparent', 'asked_by'] as const;
+
 export const BULK_JOB = mutations('bulkJob', {
   insert: insert(BULK_JOBS),
-  update: update(BULK_JOBS, [
-    'state',
-    'matched',
-    'applied',
-    'skipped',
-    'failed',
-    'repeats_effects',
-    'error',
-    'place',
-    'updated_at',
-    'ended_at',
-  ]),
+  update: update(BULK_JOBS, columnsBut(BULK_JOBS, 'id', 'tenant_id', 'created_at', ...ORIGIN)),
   clear: clear(BULK_JOBS),
 });
 

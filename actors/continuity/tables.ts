@@ -1,7 +1,7 @@
 /** The tables of executions: owners, locations, handoffs, migrations, provenance, capsules. Pure. */
 
 import { insert, mutations, set, special } from '../../src/db/mutation.js';
-import { belonging, table } from '../../src/db/table.js';
+import { belonging, type Table, table } from '../../src/db/table.js';
 
 export const CONTINUITY_EXECUTIONS = table(
   'continuity_executions',
@@ -54,7 +54,16 @@ from changed`,
   ),
 });
 
-export const CONTINUITY_LOCATIONS = table(
+/** Rows that are moved and deleted with their execution. */
+function ofExecution<const C extends Table['columns'], const Key extends keyof C & string>(
+  name: string,
+  key: readonly Key[],
+  columns: C,
+): Table<C, Key> {
+  return table(name, key, columns, { follows: 'of its executions' });
+}
+
+export const CONTINUITY_LOCATIONS = ofExecution(
   'continuity_locations',
   ['continuity_id', 'epoch'],
   {
@@ -66,30 +75,24 @@ export const CONTINUITY_LOCATIONS = table(
     handoff_id: 'uuid?',
     entered_at: 'timestamptz',
   },
-  { follows: 'of its executions' },
 );
 export const LOCATION = mutations('location', { insert: insert(CONTINUITY_LOCATIONS) });
 
-export const PROVENANCE_ENTRIES = table(
-  'provenance_entries',
-  ['continuity_id', 'seq'],
-  {
-    continuity_id: 'uuid',
-    seq: 'integer',
-    id: 'uuid',
-    tenant_id: 'text',
-    epoch: 'bigint',
-    kind: 'text',
-    redacted_summary: 'text?',
-    payload_sha256: 'text',
-    previous_sha256: 'text?',
-    entry_sha256: 'text',
-    signing_key_id: 'text?',
-    signature: 'text?',
-    created_at: 'timestamptz',
-  },
-  { follows: 'of its executions' },
-);
+export const PROVENANCE_ENTRIES = ofExecution('provenance_entries', ['continuity_id', 'seq'], {
+  continuity_id: 'uuid',
+  seq: 'integer',
+  id: 'uuid',
+  tenant_id: 'text',
+  epoch: 'bigint',
+  kind: 'text',
+  redacted_summary: 'text?',
+  payload_sha256: 'text',
+  previous_sha256: 'text?',
+  entry_sha256: 'text',
+  signing_key_id: 'text?',
+  signature: 'text?',
+  created_at: 'timestamptz',
+});
 export const PROVENANCE = mutations('provenance', { insert: insert(PROVENANCE_ENTRIES) });
 
 export const RUNTIMES = table('runtimes', ['tenant_id', 'runtime_id'], {
@@ -118,43 +121,33 @@ where excluded.observed_at >= runtimes.observed_at`,
   ),
 });
 
-export const PLACEMENT_DECISIONS = table(
-  'placement_decisions',
-  ['id'],
-  {
-    id: 'uuid',
-    continuity_id: 'uuid',
-    tenant_id: 'text',
-    record: 'json',
-    created_at: 'timestamptz',
-  },
-  { follows: 'of its executions' },
-);
+export const PLACEMENT_DECISIONS = ofExecution('placement_decisions', ['id'], {
+  id: 'uuid',
+  continuity_id: 'uuid',
+  tenant_id: 'text',
+  record: 'json',
+  created_at: 'timestamptz',
+});
 export const PLACEMENT = mutations('placement', { insert: insert(PLACEMENT_DECISIONS) });
 
-export const HANDOFFS = table(
-  'handoffs',
-  ['id'],
-  {
-    id: 'uuid',
-    continuity_id: 'uuid',
-    tenant_id: 'text',
-    source_runtime_id: 'uuid',
-    destination_runtime_id: 'uuid',
-    expected_epoch: 'bigint',
-    state: 'text',
-    capsule_id: 'uuid?',
-    capsule_expires_at: 'timestamptz?',
-    placement_decision_id: 'uuid',
-    preview_sha256: 'text',
-    version: 'integer',
-    failure_code: 'text?',
-    terms: 'json',
-    created_at: 'timestamptz',
-    updated_at: 'timestamptz',
-  },
-  { follows: 'of its executions' },
-);
+export const HANDOFFS = ofExecution('handoffs', ['id'], {
+  id: 'uuid',
+  continuity_id: 'uuid',
+  tenant_id: 'text',
+  source_runtime_id: 'uuid',
+  destination_runtime_id: 'uuid',
+  expected_epoch: 'bigint',
+  state: 'text',
+  capsule_id: 'uuid?',
+  capsule_expires_at: 'timestamptz?',
+  placement_decision_id: 'uuid',
+  preview_sha256: 'text',
+  version: 'integer',
+  failure_code: 'text?',
+  terms: 'json',
+  created_at: 'timestamptz',
+  updated_at: 'timestamptz',
+});
 export const HANDOFF = mutations('handoff', {
   set: set(HANDOFFS, [
     ...(['state', 'capsule_id', 'capsule_expires_at'] as const),

@@ -1,6 +1,6 @@
 /** Tables of events, waits, and takes. Pure. */
 
-import { clear, insert, mutations, set, special, update } from '../../src/db/mutation.js';
+import { clear, insert, mutations, prune, set, update } from '../../src/db/mutation.js';
 import { belonging, table } from '../../src/db/table.js';
 
 export const EVENTS = table('events', ['id'], {
@@ -21,21 +21,13 @@ export const EVENTS = table('events', ['id'], {
   fires: 'json?',
 });
 
+const PROCESSED = "status <> 'pending' and targets is null and fires is null";
+
 export const EVENT = mutations('event', {
   insert: { ...insert(EVENTS), gate: {} },
   update: update(EVENTS, ['status', 'matched', 'targets', 'ended_at']),
   fired: update(EVENTS, ['fires']),
-  prune: special(
-    EVENTS,
-    'latest',
-    { before: 'timestamptz' },
-    (rows) => `
-delete from events e using ${rows} cross join lateral (
-  select id from events where status <> 'pending' and targets is null and fires is null
-    and ended_at < r.before
-  order by ended_at, id limit 1000 offset 0) as old
-where e.id = old.id`,
-  ),
+  prune: prune(EVENTS, ['ended_at', 'id'], [PROCESSED]),
 });
 
 export const EVENT_WAITS = belonging('event_waits', ['instance_id', 'id'], {

@@ -6,10 +6,7 @@ import { table } from '../../src/db/table.js';
 export const CHANGE_MARK = table(
   'change_mark',
   ['id'],
-  {
-    id: 'smallint',
-    stamps_from: 'timestamptz',
-  },
+  { id: 'smallint', stamps_from: 'timestamptz' },
   { stays: 'the target raises its own to that of the source' },
 );
 

@@ -6,11 +6,7 @@ import { table } from '../../src/db/table.js';
 export const PERMITS = table(
   'permits',
   ['instance_id'],
-  {
-    instance_id: 'uuid',
-    key_id: 'uuid',
-    number: 'integer',
-  },
+  { instance_id: 'uuid', key_id: 'uuid', number: 'integer' },
   { ofTenant: 'instance_id in (select id from instances where tenant_id = $T)' },
 );
 
@@ -36,12 +32,7 @@ export const RATE_LIMIT = mutations('rateLimit', {
 export const RATE_GRANTS = table(
   'rate_grants',
   ['limit_id', 'granted_at', 'id'],
-  {
-    limit_id: 'uuid',
-    granted_at: 'timestamptz',
-    id: 'uuid',
-    count: 'integer',
-  },
+  { limit_id: 'uuid', granted_at: 'timestamptz', id: 'uuid', count: 'integer' },
   { ofTenant: 'limit_id in (select id from rate_limits where tenant_id = $T)' },
 );
 

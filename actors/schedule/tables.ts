@@ -32,21 +32,12 @@ export const CRON_SCHEDULES = table(
   { sequence: 'sequence_id' },
 );
 
+/** Never changed. */
+const TARGET = ['namespace', 'sequence_id', 'sequence', 'version'] as const;
+
 export const CRON = mutations('cron', {
   clear: clear(CRON_SCHEDULES),
-  set: set(
-    CRON_SCHEDULES,
-    columnsBut(
-      CRON_SCHEDULES,
-      'id',
-      'tenant_id',
-      'namespace',
-      'sequence_id',
-      'sequence',
-      'version',
-      'created_at',
-    ),
-  ),
+  set: set(CRON_SCHEDULES, columnsBut(CRON_SCHEDULES, 'id', 'tenant_id', 'created_at', ...TARGET)),
 });
 
 export const SCHEDULE_STORE = [CRON];

@@ -1,6 +1,6 @@
 /** Tables of webhooks: the outbox, subscriptions, and the log of deliveries. Pure. */
 
-import { clear, drop, insert, mutations, set, special } from '../../src/db/mutation.js';
+import { clear, drop, insert, mutations, prune, set } from '../../src/db/mutation.js';
 import { table } from '../../src/db/table.js';
 
 export const WEBHOOK_OUTBOX = table(
@@ -83,16 +83,7 @@ export const WEBHOOK_DELIVERIES = table(
 
 export const DELIVERY = mutations('delivery', {
   insert: insert(WEBHOOK_DELIVERIES),
-  prune: special(
-    WEBHOOK_DELIVERIES,
-    'latest',
-    { before: 'timestamptz' },
-    (rows) => `
-delete from webhook_deliveries d using ${rows} cross join lateral (
-  select id from webhook_deliveries where attempted_at < r.before
-  order by attempted_at, id limit 1000 offset 0) as old
-where d.id = old.id`,
-  ),
+  prune: prune(WEBHOOK_DELIVERIES, ['attempted_at', 'id']),
 });
 
 export const WEBHOOK_STORE = [WEBHOOK, SUBSCRIPTION, DELIVERY];
