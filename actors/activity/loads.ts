@@ -1,6 +1,5 @@
 /** Statements of activity. */
 
-import type { UnixMs } from '../../src/base/time.js';
 import type { Queries } from '../runtime/queries.js';
 
 export const ACTIVITY_SQL = {
@@ -9,12 +8,7 @@ export const ACTIVITY_SQL = {
 
 export function activityLoads(queries: Queries) {
   const sql = queries.of(ACTIVITY_SQL);
-  return {
-    async oldestActivity(): Promise<UnixMs | undefined> {
-      const oldest = await sql.one<{ at: string }>('oldestActivity', []);
-      return oldest && Date.parse(oldest.at);
-    },
-  };
+  return { oldestActivity: () => sql.time('oldestActivity', 'at') };
 }
 
 export type ActivityLoads = ReturnType<typeof activityLoads>;

@@ -38,7 +38,8 @@ export class Plans implements Room {
   readonly #unknownId = new UnknownId();
   /** Reads for sequences of other tenants; concurrent callers share one. */
   readonly #foreign = new Map<string, Promise<unknown>>();
-  #deletions = 0;
+  /** The number of deletions so far; see `checkUsable`. */
+  deletions = 0;
   /** The latest deleted ids, newest last. */
   readonly #deleted: string[] = [];
 
@@ -66,7 +67,7 @@ export class Plans implements Room {
   sequenceEvicted(sequenceId: string): void {
     this.#cache.delete(sequenceId);
     this.#blocked.delete(sequenceId);
-    this.#deletions += 1;
+    this.deletions += 1;
     this.#deleted.push(sequenceId);
     if (this.#deleted.length > DELETED_IDS_MAX) this.#deleted.shift();
   }
@@ -78,23 +79,18 @@ export class Plans implements Room {
     }
   }
 
-  /** The number of deletions so far; see `checkUsable`. */
-  get deletions(): number {
-    return this.#deletions;
-  }
-
   /**
    * Call it in the turn that creates an instance, so that the count before a deletion does not miss it.
    * @param deletions the count when the sequence was looked up
    * @throws EngineError 503 when the sequence is being deleted, or may have been deleted since the lookup
    */
-  checkUsable(sequenceId: string, deletions = this.#deletions): void {
+  checkUsable(sequenceId: string, deletions = this.deletions): void {
     if (!this.isBlocked(sequenceId) && !this.#mayBeDeleted(sequenceId, deletions)) return;
     throw unavailable('ENG_OVERLOADED', `sequence ${sequenceId} is being deleted`);
   }
 
   #mayBeDeleted(sequenceId: string, deletions: number): boolean {
-    const later = this.#deletions - deletions;
+    const later = this.deletions - deletions;
     if (later === 0) return false;
     return later > this.#deleted.length || this.#deleted.slice(-later).includes(sequenceId);
   }
@@ -137,11 +133,11 @@ export class Plans implements Room {
   }
 
   async #read(sequenceId: string): Promise<StoredSequence | undefined> {
-    const deletions = this.#deletions;
+    const deletions = this.deletions;
     const row = await this.#loader.sequence(sequenceId);
     if (row === undefined) return undefined;
     // The sequence may have been deleted during the read.
-    if (deletions !== this.#deletions) return this.#read(sequenceId);
+    if (deletions !== this.deletions) return this.#read(sequenceId);
     const definition = definitionOf(row);
     const compiled = compiledPlan(row, definition, []);
     if (!compiled.ok) {

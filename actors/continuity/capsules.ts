@@ -199,11 +199,7 @@ export async function checkpointOf(
 
 /** The plan with the injected blocks of one instance. Rejects with 409 when there is none. */
 export async function planOf(plans: Plans, sequence: string, blocks: readonly JsonObject[]) {
-  const own = blocks as unknown as Block[];
-  const compiled =
-    own.length === 0
-      ? await plans.load(sequence).then((stored) => stored && { ok: true as const, ...stored })
-      : await plans.compile(sequence, own);
+  const compiled = await plans.compile(sequence, blocks as unknown as Block[]);
   if (compiled === undefined) throw conflict(`sequence ${sequence} is not stored here`);
   if (!compiled.ok) throw conflict(compiled.message);
   return compiled.plan;

@@ -5,9 +5,7 @@ import type {
   CheckpointRecord,
   Execution,
   MigrateTo,
-  MigrationFinding,
   MigrationRecord,
-  MigrationVerdict,
 } from '../../schema/continuity.js';
 import { type MigrationState, mayMoveMigration } from '../../schema/continuity-words.js';
 import type { SemanticDiff } from '../../schema/release.js';
@@ -67,11 +65,7 @@ export interface Subject extends Found {
   readonly targetData: JsonObject;
 }
 
-export interface Verdict {
-  readonly disposition: MigrationVerdict;
-  readonly codes: readonly string[];
-  readonly findings: readonly MigrationFinding[];
-}
+export type Verdict = Awaited<ReturnType<typeof judgeMigration>>;
 
 type Target = Pick<MigrateTo, 'version' | 'sequence_id' | 'to_sequence_id' | 'target_sequence_id'>;
 

@@ -4,7 +4,11 @@
  * lost, so a periodic scan finds keys with pending work.
  */
 
-import { EVENT_TTL_SECS_DEFAULT, type ReceivedEvent } from '../../schema/event.js';
+import {
+  EVENT_TTL_SECS_DEFAULT,
+  type EventReceipt,
+  type ReceivedEvent,
+} from '../../schema/event.js';
 import { DATABASE_AWAY, type EngineError, tooLarge } from '../../src/base/errors.js';
 import { eventId, eventKeyId } from '../../src/base/ids.js';
 import type { JsonObject } from '../../src/base/json.js';
@@ -187,7 +191,9 @@ export class Events implements Room {
   ): void {
     const { request, fires } = made;
     const triggers = fires.length === 0 ? undefined : fires.length;
-    const body = receiptOf(event.id, false, event.matched, waits[0], triggers);
+    const { id: event_id, matched } = event;
+    const first = { matched_wait: waits[0], satisfied: matched > 0, matched, triggers };
+    const body = JSON.stringify({ event_id, duplicate: false, ...first });
     const reply = { kind: 'reply', request, status: 201, body } as const;
     this.#deps.release([triggers === undefined ? reply : { ...reply, fires: true }]);
     this.#keys.tell(keyId, 'stored', (key, turn) =>
@@ -200,7 +206,9 @@ export class Events implements Room {
     loader.storedEvent(id).then(
       (row) =>
         schedule(() => {
-          const body = receiptOf(id, true, row?.status === 'consumed' ? row.matched : 0);
+          const matched = row?.status === 'consumed' ? row.matched : 0;
+          const now = { duplicate: true, satisfied: matched > 0, matched };
+          const body = JSON.stringify({ event_id: id, ...now });
           release([{ kind: 'reply', request, status: 200, body }]);
         }),
       () => schedule(() => this.#fail(request, DATABASE_AWAY)),
@@ -210,22 +218,4 @@ export class Events implements Room {
   #fail(request: number, error: EngineError): void {
     this.#deps.release([{ kind: 'error', request, error }]);
   }
-}
-
-/** `EventReceipt`. @param wait the first wait that gets the event */
-function receiptOf(
-  id: string,
-  isRepeat: boolean,
-  matched: number,
-  wait?: string,
-  triggers?: number,
-): string {
-  return JSON.stringify({
-    event_id: id,
-    duplicate: isRepeat,
-    matched_wait: wait,
-    satisfied: matched > 0,
-    matched,
-    triggers,
-  });
 }

@@ -79,10 +79,7 @@ export function eventLoads(queries: Queries) {
       const rows = await sql.own<{ key_id: string }>('dueEventKeys', [after, isoTime(now), limit]);
       return rows.map((row) => row.key_id);
     },
-    async oldestEndedEvent(): Promise<UnixMs | undefined> {
-      const oldest = await sql.one<{ ended_at: string }>('oldestEndedEvent', []);
-      return oldest && Date.parse(oldest.ended_at);
-    },
+    oldestEndedEvent: () => sql.time('oldestEndedEvent', 'ended_at'),
   };
 }
 

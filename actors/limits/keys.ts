@@ -65,7 +65,7 @@ const WAITERS_MAX = 1_000;
 class ConcurrencyKey {
   readonly #id: string;
   readonly #shards: number;
-  #tenant: string | undefined;
+  tenant: string | undefined;
   /** The numbers of granted requests, by instance. */
   readonly #holders = new Map<string, number>();
   /** In the order of admission. */
@@ -79,7 +79,7 @@ class ConcurrencyKey {
     this.#id = id;
     this.#shards = shards;
     // Rows of a removed instance have no tenant.
-    this.#tenant =
+    this.tenant =
       [...holders, ...waiters].find((row) => row.tenant_id !== null)?.tenant_id ?? undefined;
     this.#waiters = waiters.map((row) => ({
       kind: 'permit.wanted',
@@ -123,12 +123,8 @@ class ConcurrencyKey {
     return this.#waiters.length === 0 && !this.#isComplete ? 'reload' : 'done';
   }
 
-  get tenant(): string | undefined {
-    return this.#tenant;
-  }
-
   wanted(turn: Turn, request: SlotRequest): void {
-    this.#tenant ??= request.tenant;
+    this.tenant ??= request.tenant;
     const held = this.#holders.get(request.instance);
     if (held !== undefined) {
       if (held === request.number) this.#sendGranted(turn, request.instance, held);

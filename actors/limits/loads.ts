@@ -72,22 +72,12 @@ export function limitLoads(queries: Queries) {
       const rows = await sql.own<{ key_id: string }>('permitKeys', [after, limit]);
       return rows.map((row) => row.key_id);
     },
-
-    permitHolders(key: string): Promise<PermitHolderRow[]> {
-      return sql.all('permitHolders', [key]);
-    },
-
-    permitWaiters(key: string, limit: number): Promise<PermitWaiterRow[]> {
-      return sql.all('permitWaiters', [key, limit]);
-    },
-
-    rateLimit(id: string): Promise<RateLimitRow | undefined> {
-      return sql.one('rateLimit', [id]);
-    },
-
-    rateGrants(limit: string, since: UnixMs): Promise<RateGrantRow[]> {
-      return sql.all('rateGrants', [limit, isoTime(since)]);
-    },
+    permitHolders: (key: string) => sql.all<PermitHolderRow>('permitHolders', [key]),
+    permitWaiters: (key: string, limit: number) =>
+      sql.all<PermitWaiterRow>('permitWaiters', [key, limit]),
+    rateLimit: (id: string) => sql.one<RateLimitRow>('rateLimit', [id]),
+    rateGrants: (limit: string, since: UnixMs) =>
+      sql.all<RateGrantRow>('rateGrants', [limit, isoTime(since)]),
   };
 }
 

@@ -142,7 +142,7 @@ class RateLimiter {
   readonly #deps: RateLimiterDeps;
   #limit: RateLimitRow | undefined;
   /** Undefined until the first limit is set; nothing is written before. */
-  #tenant: string | undefined;
+  tenant: string | undefined;
   readonly #window: GrantWindow;
   #nextGrant: number;
   /** Grants without a row, which is put at the end of the turn. */
@@ -154,17 +154,13 @@ class RateLimiter {
     this.#id = id;
     this.#deps = deps;
     this.#limit = limit;
-    this.#tenant = limit?.tenant_id;
+    this.tenant = limit?.tenant_id;
     this.#window = new GrantWindow(limit?.max_count ?? 0, windowMs(limit));
     // Random, so that numbers of an earlier actor do not match.
     this.#nextGrant = Math.floor(deps.random() * 2 ** 48);
     for (const { granted_at, count } of grants) {
       for (let i = 0; i < count; i++) this.#window.restore(Date.parse(granted_at));
     }
-  }
-
-  get tenant(): string | undefined {
-    return this.#tenant;
   }
 
   get isIdle(): boolean {
@@ -226,7 +222,7 @@ class RateLimiter {
   put(turn: Turn, request: number, place: LimitPlace, body: PutRateLimit): void {
     checkUnchanged(body.if_unchanged_since, this.#limit?.updated_at);
     const { max_count, window_seconds } = body;
-    this.#tenant ??= place.tenant_id;
+    this.tenant ??= place.tenant_id;
     const updated_at = updatedAt(this.#deps.now(), this.#limit?.updated_at);
     const limit = { ...place, max_count, window_seconds, updated_at };
     turn.put(RATE_LIMIT.set, this.#id, { id: this.#id, ...limit });

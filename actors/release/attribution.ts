@@ -2,7 +2,7 @@
 
 import type { BodyOf } from '../../schema/routes.js';
 import { type InstanceState, isEnded } from '../../schema/states.js';
-import type { JsonObject } from '../../src/base/json.js';
+import { type JsonObject, ownValue } from '../../src/base/json.js';
 import type { NamedId } from '../runtime/sequence-name.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Route } from './core/routes.js';
@@ -46,8 +46,7 @@ export function cohortKeyOf({ id, body }: Routable): string {
 }
 
 export function cohortKeyIn(metadata: JsonObject): string | undefined {
-  if (!Object.hasOwn(metadata, 'cohort_key')) return undefined;
-  const { cohort_key: key } = metadata;
+  const key = ownValue(metadata, 'cohort_key');
   return typeof key === 'string' ? key : undefined;
 }
 

@@ -29,7 +29,8 @@ const ALL = 'all';
 export class Routing implements Room {
   readonly #deps: RoutingDeps;
   #table: RouteTable | undefined;
-  #tables = 0;
+  /** The number of tables so far. Names may resolve differently with each. */
+  tables = 0;
   readonly #rows: Replica<typeof ALL>;
   /** Canaries with ended instances not yet reported to the owner. */
   readonly #ended = new Set<string>();
@@ -44,7 +45,7 @@ export class Routing implements Room {
         const rows = await deps.loader.routingReleases();
         return () => {
           this.#table = new RouteTable(rows);
-          this.#tables += 1;
+          this.tables += 1;
         };
       },
       failed: (err) => deps.log.warn({ err }, 'routes could not be read; trying again'),
@@ -65,11 +66,6 @@ export class Routing implements Room {
   stop(): void {
     this.#rows.stop();
     this.#deps.clock.clearTimeout(this.#endedHandle);
-  }
-
-  /** The number of tables so far. Names may resolve differently with each. */
-  get tables(): number {
-    return this.#tables;
   }
 
   /**
@@ -113,11 +109,11 @@ export class Routing implements Room {
 
   #reportEnded(): void {
     this.#endedHandle = undefined;
-    const messages = [...this.#ended].map(
-      (release) => ({ kind: 'release.ended', release }) as const,
-    );
+    const hints = [...this.#ended].map((release) => {
+      return { kind: 'peer', shard: OWNER, message: { kind: 'release.ended', release } } as const;
+    });
     this.#ended.clear();
-    this.#deps.release(messages.map((message) => ({ kind: 'peer', shard: OWNER, message })));
+    this.#deps.release(hints);
   }
 }
 

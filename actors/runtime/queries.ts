@@ -57,6 +57,12 @@ class RoomQueries<Sql extends Texts> {
     return this.all(name, [...values, ...this.#place]);
   }
 
+  /** A time in the first row. */
+  async time(name: keyof Sql & string, column: string): Promise<UnixMs | undefined> {
+    const row = await this.one<Record<string, string>>(name, []);
+    return row && Date.parse(row[column]!);
+  }
+
   /** All rows of this shard, in pages. */
   each<Row>(
     name: keyof Sql & string,

@@ -109,7 +109,8 @@ export class Cron {
   readonly #id: string;
   readonly #deps: CronDeps;
   #row: CronSchedule | undefined;
-  #tenant: string | undefined;
+  /** Undefined for a missing schedule. */
+  tenant: string | undefined;
   readonly #deletions: number;
   #looking: Look | undefined;
   /** The step of the current turn. */
@@ -122,16 +123,11 @@ export class Cron {
     this.#deps = deps;
     this.#deletions = deletions;
     this.#row = row && scheduleOf(row);
-    this.#tenant = row?.tenant_id;
+    this.tenant = row?.tenant_id;
   }
 
   get sequenceId(): string | null | undefined {
     return this.#row?.sequence_id;
-  }
-
-  /** Undefined for a missing schedule. */
-  get tenant(): string | undefined {
-    return this.#tenant;
   }
 
   get isIdle(): boolean {
@@ -177,7 +173,7 @@ export class Cron {
   /** @param deletions `Plans.deletions` when the sequence was found */
   create(turn: Turn, request: number, schedule: CronSchedule, deletions: number): void {
     this.#checkUsable(schedule, deletions);
-    this.#tenant = schedule.tenant_id;
+    this.tenant = schedule.tenant_id;
     this.#put(turn, schedule);
     const { id, next_fire_at } = schedule;
     turn.reply(request, 201, JSON.stringify({ id, next_fire_at }));

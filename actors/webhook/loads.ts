@@ -1,6 +1,5 @@
 /** Statements of webhooks and subscriptions. */
 
-import type { UnixMs } from '../../src/base/time.js';
 import type { StoredSecret } from '../../src/core/sealing/sealing.js';
 import type { WebhookEvent, WebhookRow } from '../../src/core/webhook.js';
 import { columnsBut, type StoredRow, selected } from '../../src/db/table.js';
@@ -73,10 +72,7 @@ export function webhookLoads(queries: Queries) {
       sql.all<SubscriptionRow>('subscriptions', [tenants]),
     allSubscriptions: (after: string | undefined, limit: number) =>
       sql.all<SubscriptionRow>('allSubscriptions', [after ?? NO_ID, limit]),
-    async oldestDelivery(): Promise<UnixMs | undefined> {
-      const oldest = await sql.one<{ attempted_at: string }>('oldestDelivery', []);
-      return oldest && Date.parse(oldest.attempted_at);
-    },
+    oldestDelivery: () => sql.time('oldestDelivery', 'attempted_at'),
   };
 }
 

@@ -21,14 +21,6 @@ export interface ProvenanceFacts
   readonly kind: ProvenanceKind;
 }
 
-type ProvenanceCode =
-  | 'PROVENANCE_LINK_MISMATCH'
-  | 'PROVENANCE_HASH_MISMATCH'
-  | 'PROVENANCE_SIGNATURE_INCOMPLETE'
-  | 'PROVENANCE_SIGNING_KEY_UNTRUSTED'
-  | 'PROVENANCE_PUBLIC_KEY_INVALID'
-  | 'PROVENANCE_SIGNATURE_INVALID';
-
 export function nextProvenanceEntry(
   previous: Pick<ProvenanceEntry, 'entry_sha256'> | null,
   facts: ProvenanceFacts,
@@ -84,13 +76,13 @@ export function verifyChain({ text, trusted, expectedHead }: StoredChain): strin
   return JSON.stringify(verifyProvenance(chain, new Map(trusted), expectedHead));
 }
 
-/** @param keys parsed keys; most chains have one */
+/** The code of the fault. @param keys parsed keys; most chains have one */
 function faultOf(
   entry: ProvenanceEntry,
   previous: ProvenanceEntry | undefined,
   trusted: TrustedKeys,
   keys: Map<string, KeyObject | undefined>,
-): ProvenanceCode | undefined {
+): string | undefined {
   const { epoch, entry_sha256, signing_key_id, signature } = entry;
   const isLinked =
     previous === undefined

@@ -172,29 +172,20 @@ interface WatermarkDeps extends Pick<ChangesDeps, 'client' | 'shards'> {
 
 export class Watermark {
   readonly #deps: WatermarkDeps;
-  /** See `SupervisorDeps.stampsFrom`. */
-  #highest: UnixMs = 0;
+  /** The highest watermark of any shard so far (`SupervisorDeps.stampsFrom`). */
+  highest: UnixMs = 0;
   #past: UnixMs = 0;
   #round: Promise<UnixMs> | undefined;
-  #last: UnixMs = 0;
+  /** The latest result of `above`; 0: none yet. */
+  last: UnixMs = 0;
 
   constructor(deps: WatermarkDeps) {
     this.#deps = deps;
   }
 
-  /** The highest watermark of any shard so far. */
-  get highest(): UnixMs {
-    return this.#highest;
-  }
-
-  /** The latest result of `above`; 0: none yet. */
-  get last(): UnixMs {
-    return this.#last;
-  }
-
   /** The mark of an earlier owner of the database. */
   raise(at: UnixMs): void {
-    this.#highest = Math.max(this.#highest, at);
+    this.highest = Math.max(this.highest, at);
   }
 
   /**
@@ -217,7 +208,7 @@ export class Watermark {
   async #below(past: UnixMs): Promise<UnixMs> {
     let { below, ahead } = await this.#ask(past);
     if (below <= ahead) ({ below } = await this.#ask(ahead));
-    this.#last = Math.max(this.#last, below);
+    this.last = Math.max(this.last, below);
     return below;
   }
 

@@ -54,17 +54,14 @@ export function largestSample(gates: readonly Gate[]): number {
 
 export function judge(
   gates: readonly Gate[],
-  {
-    baseline_sequence_id,
-    candidate_sequence_id,
-  }: Pick<ReleaseRow, 'baseline_sequence_id' | 'candidate_sequence_id'>,
+  release: Pick<ReleaseRow, 'baseline_sequence_id' | 'candidate_sequence_id'>,
   outcomes: readonly Outcomes[],
 ): GateReport {
   const since = outcomes.filter(({ is_earlier }) => !is_earlier);
   const earlier = outcomes.filter(({ is_earlier }) => is_earlier);
-  const baseline = countsOf(baseline_sequence_id, since);
-  const candidate = countsOf(candidate_sequence_id, since);
-  const baseline_history = countsOf(baseline_sequence_id, earlier);
+  const baseline = countsOf(release.baseline_sequence_id, since);
+  const candidate = countsOf(release.candidate_sequence_id, since);
+  const baseline_history = countsOf(release.baseline_sequence_id, earlier);
   return {
     baseline,
     ...(baseline_history.total === 0 ? {} : { baseline_history }),

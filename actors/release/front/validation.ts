@@ -100,7 +100,11 @@ export class Validations {
     if (skip === true) return begin();
     if (this.#stopped.signal.aborted) throw unavailable('ENG_STOPPING', 'the engine is stopping');
     const leave = this.#places.take([tenant]);
-    if (leave === undefined) throw this.#refusal();
+    if (leave === undefined) {
+      throw this.#places.active >= VALIDATIONS_MAX
+        ? unavailable('ENG_OVERLOADED', `${VALIDATIONS_MAX} releases are being validated`)
+        : shareTaken(`${VALIDATIONS_PER_TENANT_MAX} releases of this tenant are being validated`);
+    }
     try {
       const { release } = JSON.parse((await begin()).body) as { release: Release };
       const size = Math.min(Math.max(1, sample ?? SAMPLE_DEFAULT), SAMPLE_MAX);
@@ -111,12 +115,6 @@ export class Validations {
       leave();
     }
   };
-
-  #refusal(): EngineError {
-    return this.#places.active >= VALIDATIONS_MAX
-      ? unavailable('ENG_OVERLOADED', `${VALIDATIONS_MAX} releases are being validated`)
-      : shareTaken(`${VALIDATIONS_PER_TENANT_MAX} releases of this tenant are being validated`);
-  }
 
   readonly operations = { 'releases.validate': this.#validate } satisfies Partial<FrontOperations>;
 

@@ -3,11 +3,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { UnixMs } from '../../../src/base/time.js';
 
-export interface SignedHead {
-  readonly timestamp: string | undefined;
-  readonly nonce: string | undefined;
-  readonly signature: string | undefined;
-}
+type SignedHead = Readonly<Record<'timestamp' | 'nonce' | 'signature', string | undefined>>;
 
 const PAST_MAX_MS = 300_000;
 const AHEAD_MAX_MS = 60_000;
