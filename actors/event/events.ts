@@ -4,11 +4,7 @@
  * lost, so a periodic scan finds keys with pending work.
  */
 
-import {
-  EVENT_TTL_SECS_DEFAULT,
-  type EventReceipt,
-  type ReceivedEvent,
-} from '../../schema/event.js';
+import { EVENT_TTL_SECS_DEFAULT, type ReceivedEvent } from '../../schema/event.js';
 import { DATABASE_AWAY, type EngineError, tooLarge } from '../../src/base/errors.js';
 import { eventId, eventKeyId } from '../../src/base/ids.js';
 import type { JsonObject } from '../../src/base/json.js';

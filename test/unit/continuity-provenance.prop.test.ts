@@ -17,7 +17,7 @@ import {
   signStatement,
 } from '../../actors/continuity/core/statements.js';
 import { ExecutionService } from '../../actors/continuity/execution-service.js';
-import { boundaryBlock, checkpointBoundary } from '../../actors/continuity/front/reads.js';
+import { boundaryOf } from '../../actors/continuity/front/reads.js';
 import {
   ContinuityRows,
   executionView,
@@ -354,23 +354,23 @@ test('a final resolution stays, whatever the engine sees later', () => {
 const CHECKPOINT = {
   id: 'p-1',
   instance_id: 'i-1',
-  checkpoint_data: { safe_boundary: 'gate', context_snapshot: {} },
   created_at: '2026-01-01T00:00:00.000Z',
 };
 
 const LOCATION = {
   ...{ continuity_id: 'c-1', tenant_id: 't', epoch: 2, runtime_id: 'r-1', instance_id: 'i-1' },
   ...{ handoff_id: null, entered_at: '2026-01-01T00:00:00.000Z' },
+  ...{ id: 'p-1', sequence_id: 's-1', sequence_version: 4 },
 };
 
+const blockIn = (data: unknown) =>
+  boundaryOf(LOCATION, { ...CHECKPOINT, checkpoint_data: JSON.stringify(data) }).block_id;
+
 test('the block is named by safe_boundary, else by block_id, else unknown', () => {
-  assert.equal(boundaryBlock({ safe_boundary: 'a', block_id: 'b' }), 'a');
-  assert.equal(boundaryBlock({ safe_boundary: 1, block_id: 'b' }), 'b');
+  assert.equal(blockIn({ safe_boundary: 'a', block_id: 'b' }), 'a');
+  assert.equal(blockIn({ safe_boundary: 1, block_id: 'b' }), 'b');
   for (const data of [{}, null, 'a', ['a'], { safe_boundary: null }]) {
-    assert.equal(boundaryBlock(data), undefined);
-    const checkpoint = { ...CHECKPOINT, checkpoint_data: data };
-    const shown = checkpointBoundary(checkpoint, LOCATION, { id: 's-1', version: 4 });
-    assert.equal(shown.block_id, 'unknown_boundary');
+    assert.equal(blockIn(data), 'unknown_boundary');
   }
 });
 

@@ -3,12 +3,7 @@
  * execution service (`actors/continuity/rows.ts`).
  */
 
-import type {
-  Boundary,
-  CheckpointRecord,
-  Location,
-  ProvenanceEntry,
-} from '../../../schema/continuity.js';
+import type { Boundary, ProvenanceEntry } from '../../../schema/continuity.js';
 import type { InstanceState } from '../../../schema/states.js';
 import { unavailable } from '../../../src/base/errors.js';
 import { isJsonObject, type JsonValue, ownValue } from '../../../src/base/json.js';
@@ -183,10 +178,28 @@ function checkpointsOf(
   return BOUNDARY_LOOKUPS.checkpoints.rows(reads, instances, ids);
 }
 
-function boundaryOf(key: BoundaryKey, row: CheckpointWireRow): Boundary {
+export function boundaryOf(key: BoundaryKey, row: CheckpointWireRow): Boundary {
+  const { continuity_id, epoch, sequence_id, sequence_version } = key;
   const data = JSON.parse(textOf(row)) as JsonValue;
-  const sequence = { id: key.sequence_id, version: key.sequence_version };
-  return checkpointBoundary({ ...row, checkpoint_data: data }, key, sequence);
+  return {
+    checkpoint_id: row.id,
+    instance_id: row.instance_id,
+    continuity_id,
+    epoch,
+    sequence_id,
+    sequence_version,
+    block_id: blockIn(data) ?? 'unknown_boundary',
+    checkpoint_sha256: canonicalSha256(data),
+    provenance_head: null,
+    created_at: row.created_at,
+  };
+}
+
+/** The block that the data name by convention. */
+function blockIn(data: JsonValue): string | undefined {
+  if (!isJsonObject(data)) return undefined;
+  const names = [ownValue(data, 'safe_boundary'), ownValue(data, 'block_id')];
+  return names.find((name) => typeof name === 'string');
 }
 
 function textOf({ checkpoint_data }: CheckpointWireRow): string {
@@ -196,30 +209,4 @@ function textOf({ checkpoint_data }: CheckpointWireRow): string {
 function entryOf({ seq: _, redacted_summary, ...entry }: ProvenanceRow): ProvenanceEntry {
   const record = entry as Omit<ProvenanceEntry, 'redacted_summary'>;
   return redacted_summary === null ? record : { ...record, redacted_summary };
-}
-
-export function checkpointBoundary(
-  checkpoint: CheckpointRecord,
-  { continuity_id, epoch }: Location,
-  sequence: { readonly id: string; readonly version: number },
-): Boundary {
-  return {
-    checkpoint_id: checkpoint.id,
-    instance_id: checkpoint.instance_id,
-    continuity_id,
-    epoch,
-    sequence_id: sequence.id,
-    sequence_version: sequence.version,
-    block_id: boundaryBlock(checkpoint.checkpoint_data) ?? 'unknown_boundary',
-    checkpoint_sha256: canonicalSha256(checkpoint.checkpoint_data),
-    provenance_head: null,
-    created_at: checkpoint.created_at,
-  };
-}
-
-/** The block that the data names by convention. */
-export function boundaryBlock(data: JsonValue): string | undefined {
-  if (!isJsonObject(data)) return undefined;
-  const names = [ownValue(data, 'safe_boundary'), ownValue(data, 'block_id')];
-  return names.find((name) => typeof name === 'string');
 }
