@@ -21,7 +21,7 @@ import { isoTime } from '../../src/base/time.js';
 import type { CatalogLoads, SequenceRow } from '../catalog/loads.js';
 import type { Plans } from '../catalog/plans.js';
 import type { Kernel } from '../runtime/kernel.js';
-import type { Call } from '../runtime/operation.js';
+import type { Call, Operations, RouteOperations } from '../runtime/operation.js';
 import { Publisher } from '../runtime/publisher.js';
 import type { Messages, Room } from '../runtime/room.js';
 import { Service, type ServiceDeps } from '../runtime/service.js';
@@ -44,7 +44,7 @@ import { GateWatch } from './gate-watch.js';
 import type { ReleaseLoads } from './loads.js';
 import { type Check, commitRelease, expectMove, type Move, moved } from './store.js';
 
-/** The body of `releases.endValidation`, an internal operation of the front thread. */
+/** The body of `releases.endValidation`. */
 export type ValidationEnd =
   | { readonly outcome: 'ready'; readonly evidence: Omit<ValidationSummary, 'validated_at'> }
   | { readonly outcome: 'failed' | 'draft'; readonly reason: string };
@@ -72,9 +72,23 @@ export class Releases implements Room {
   readonly #sweeping: BackgroundJob;
 
   readonly messages = {
-    'routes.settled': ({ version, shard }) => this.routesSettled(version, shard),
-    'release.ended': ({ release }) => this.ended(release),
+    'routes.settled': ({ version, shard }) => this.#publisher.settled(version, shard),
+    'release.ended': ({ release }) => this.#watch.hint(release),
   } satisfies Messages;
+  readonly #routes = {
+    'releases.create': { serve: (call) => this.#create(call) },
+    'releases.canary': { serve: (call) => this.#canary(call) },
+    'releases.evaluate': { serve: (call) => this.#evaluate(call) },
+    'releases.promote': { serve: (call) => this.#promote(call) },
+    'releases.pause': { serve: (call) => this.#pause(call) },
+    'releases.rollback': { serve: (call) => this.#rollback(call) },
+  } satisfies RouteOperations;
+  /** The front thread begins and ends validations (`front/validation.ts`). */
+  readonly operations = {
+    ...this.#routes,
+    'releases.beginValidation': { serve: (call: Call<ValidateRelease>) => this.#begin(call) },
+    'releases.endValidation': { serve: (call: Call<ValidationEnd>) => this.#end(call) },
+  } satisfies Operations;
 
   constructor(deps: ReleasesDeps) {
     this.#deps = deps;
@@ -110,18 +124,10 @@ export class Releases implements Room {
     this.start();
   }
 
-  routesSettled(version: number, shard: number): void {
-    this.#publisher.settled(version, shard);
-  }
-
-  ended(release: string): void {
-    this.#watch.hint(release);
-  }
-
-  create({ request, tenant: header, body }: Call<CreateRelease>): void {
+  #create({ request, tenant: header, body }: Call<CreateRelease>): void {
     this.#serve(request, 201, async () => {
       const tenant = tenantOf(header, body.tenant_id) || DEFAULT_TENANT;
-      const create = () => this.#create(tenant, body);
+      const create = () => this.#insert(tenant, body);
       const row = await this.#service.inLine(body.baseline_sequence_id, create);
       // From now on, names resolve to the candidate only through the release.
       await this.#publisher.publish();
@@ -129,7 +135,7 @@ export class Releases implements Room {
     });
   }
 
-  async #create(tenant: string, body: CreateRelease): Promise<ReleaseRow> {
+  async #insert(tenant: string, body: CreateRelease): Promise<ReleaseRow> {
     const { plans, now, newId } = this.#deps;
     const { deletions } = plans;
     const baseline = await this.#sequence(tenant, body.baseline_sequence_id);
@@ -169,10 +175,10 @@ export class Releases implements Room {
   }
 
   /**
-   * Without `skip` the caller runs the validation and calls `endValidation`. A draft does not protect its candidate, so
+   * Without `skip` the caller runs the validation and ends it by a request. A draft does not protect its candidate, so
    * a deletion of the candidate in progress is an error.
    */
-  beginValidation({ request, tenant, target: id, body: { skip } }: Call<ValidateRelease>): void {
+  #begin({ request, tenant, target: id, body: { skip } }: Call<ValidateRelease>): void {
     const { plans, clock } = this.#deps;
     this.#serve(request, 200, () =>
       this.#inTurn(tenant, id, async (row) => {
@@ -194,7 +200,7 @@ export class Releases implements Room {
     );
   }
 
-  endValidation({ request, tenant, target: id, body: end }: Call<ValidationEnd>): void {
+  #end({ request, tenant, target: id, body: end }: Call<ValidationEnd>): void {
     this.#serve(request, 200, () =>
       this.#inTurn(tenant, id, async (row) => {
         if (row.state !== 'validating') throw conflict(`release ${id} is not being validated`);
@@ -212,7 +218,7 @@ export class Releases implements Room {
     return { to: 'ready', actor: VALIDATION, reason, set: { validation_summary } };
   }
 
-  canary({ request, tenant, target: id, body: { percent } }: Call<StartCanary>): void {
+  #canary({ request, tenant, target: id, body: { percent } }: Call<StartCanary>): void {
     this.#serveMove(request, tenant, id, async (row) => {
       expectMove(row, 'canary');
       await this.#expectUnrouted(row.baseline_sequence_id);
@@ -224,14 +230,14 @@ export class Releases implements Room {
     });
   }
 
-  pause({ request, tenant, target: id }: Call): void {
+  #pause({ request, tenant, target: id }: Call): void {
     this.#serveMove(request, tenant, id, (row) =>
       this.#reroute(row, { to: 'paused', actor: OPERATOR, reason: REASONS.paused }),
     );
   }
 
   /** Idempotent. A repeated request, too, is answered after every shard has the routing. */
-  rollback({ request, tenant, target: id }: Call): void {
+  #rollback({ request, tenant, target: id }: Call): void {
     this.#serveMove(request, tenant, id, async (row) => {
       if (row.state === 'rolled_back') return row;
       return this.#reroute(row, { to: 'rolled_back', actor: OPERATOR, reason: REASONS.rolledBack });
@@ -239,9 +245,9 @@ export class Releases implements Room {
   }
 
   /** `force` is only recorded: a gate that does not pass prevents the promotion anyway. */
-  promote({ request, tenant, target: id, body }: Call<PromoteRelease>): void {
+  #promote({ request, tenant, target: id, body }: Call<PromoteRelease>): void {
     this.#serve(request, 200, async () => {
-      const promote = (row: ReleaseRow) => this.#promote(row, body.force ?? false);
+      const promote = (row: ReleaseRow) => this.#promoted(row, body.force ?? false);
       const { evidence, after } = await this.#inTurn(tenant, id, promote);
       await this.#publisher.publish();
       const failing = findVerdict(evidence, 'fail');
@@ -250,7 +256,7 @@ export class Releases implements Room {
     });
   }
 
-  async #promote(row: ReleaseRow, force: boolean): Promise<Judged> {
+  async #promoted(row: ReleaseRow, force: boolean): Promise<Judged> {
     expectMove(row, 'promoted');
     const judged = await this.#judge(row);
     if (findVerdict(judged.evidence, 'fail') !== undefined) return judged;
@@ -263,7 +269,7 @@ export class Releases implements Room {
     return { ...judged, after };
   }
 
-  evaluate({ request, tenant, target: id }: Call): void {
+  #evaluate({ request, tenant, target: id }: Call): void {
     this.#serve(request, 200, async () => {
       const { evidence, before, after } = await this.#inTurn(tenant, id, (row) => this.#judge(row));
       const auto_rolled_back = before.state !== after.state;

@@ -35,7 +35,9 @@ export class Routing implements Room {
   /** Canaries with ended instances not yet reported to the owner. */
   readonly #ended = new Set<string>();
   #endedHandle: TimerHandle | undefined;
-  readonly messages = { 'routes.read': ({ version }) => this.read(version) } satisfies Messages;
+  readonly messages = {
+    'routes.read': ({ version }) => this.#rows.changed(version, [ALL]),
+  } satisfies Messages;
   readonly effects = { 'release.ended': ({ release }) => this.ended(release) } satisfies Effects;
 
   constructor(deps: RoutingDeps) {
@@ -83,11 +85,6 @@ export class Routing implements Room {
   route(sequenceId: string, tenant: string, keyOf: () => string): Route | undefined {
     if (this.#table === undefined) throw UNKNOWN;
     return this.#table.route(sequenceId, tenant, keyOf);
-  }
-
-  /** Reads the changed rows, then sends `routes.settled` with this version. */
-  read(version: number): void {
-    this.#rows.changed(version, [ALL]);
   }
 
   /** Resolves when the table, with the rows of the admitted tenant, was read again. */

@@ -38,7 +38,7 @@ export class Subscribers implements Room {
   readonly #rows: Replica<string>;
 
   readonly messages = {
-    'subscriptions.read': ({ version, tenants }) => this.read(version, tenants),
+    'subscriptions.read': ({ version, tenants }) => this.#rows.changed(version, tenants),
   } satisfies Messages;
 
   constructor(deps: SubscribersDeps) {
@@ -77,11 +77,6 @@ export class Subscribers implements Room {
     if (subscriptions === undefined) return this.#ofDeployment;
     const wanting = subscriptions.filter(({ events }) => events.includes(event));
     return [...this.#ofDeployment, ...wanting.map(({ id, url }) => ({ url, subscription: id }))];
-  }
-
-  /** Reads the subscriptions of these tenants again, then sends `subscriptions.settled`. */
-  read(version: number, tenants: readonly string[]): void {
-    this.#rows.changed(version, tenants);
   }
 
   /** Resolves when the subscriptions of the tenant were read again. */

@@ -9,7 +9,6 @@ import { Plans } from '../../actors/catalog/plans.js';
 import type { Outcomes } from '../../actors/release/core/gates.js';
 import type { ReleaseRow } from '../../actors/release/core/record.js';
 import { Releases } from '../../actors/release/releases.js';
-import { releaseOperations } from '../../actors/release/room.js';
 import type { Operation } from '../../actors/runtime/operation.js';
 import type { Room } from '../../actors/runtime/room.js';
 import type { Effect } from '../../actors/runtime/turn.js';
@@ -25,7 +24,7 @@ import { HandClock } from './hand-clock.js';
 
 export const TENANT = 'tenant';
 const START = Date.parse('2026-03-01T12:00:00Z');
-type ReleaseOperation = keyof ReturnType<typeof releaseOperations>;
+type ReleaseOperation = keyof Releases['operations'];
 
 /** What becomes of the next units. */
 export type WriterMood = 'commits' | 'refuses' | 'dies before' | 'dies after' | 'is slow';
@@ -68,10 +67,6 @@ export class ReleaseWorld extends ActorWorld {
     this.#actor = this.#born();
   }
 
-  get actor(): Releases {
-    return this.#actor;
-  }
-
   // ---------------------------------------------------------------- what the test does
 
   /** Two versions of a name of its own. */
@@ -86,11 +81,19 @@ export class ReleaseWorld extends ActorWorld {
     return { baseline_sequence_id: version(1), candidate_sequence_id: version(2) };
   }
 
+  settled(version: number, shard: number): void {
+    this.#actor.messages['routes.settled']({ kind: 'routes.settled', version, shard });
+  }
+
+  hint(release: string): void {
+    this.#actor.messages['release.ended']({ kind: 'release.ended', release });
+  }
+
   /** Only asks; resolves with the number under which the answer will be. */
   send(operation: ReleaseOperation, target: string, body: Json = {}, tenant = TENANT): number {
     this.#requests += 1;
     const request = this.#requests;
-    const row: Operation = releaseOperations(this.#actor)[operation];
+    const row: Operation = this.#actor.operations[operation];
     const checked = parserOf(operation).parse(JSON.stringify(body), {}) as never;
     const call = { request, tenant, target, body: checked, traceparent: undefined };
     row.serve(call, {} as never);
@@ -228,7 +231,7 @@ export class ReleaseWorld extends ActorWorld {
       const { version } = effect.message;
       this.#told.push(`${shard}@${version}`);
       if (!this.answering.has(shard)) return;
-      this.work.push(() => this.#actor.routesSettled(version, shard));
+      this.work.push(() => this.settled(version, shard));
     }
   }
 

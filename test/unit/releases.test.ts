@@ -61,10 +61,10 @@ describe('a change of what is routed', () => {
       const told = world.take();
       const version = Number(told[0]?.split('@')[1]);
       assert.deepEqual(told, [`0@${version}`, `1@${version}`, `2@${version}`]);
-      for (const shard of [2, 0]) world.actor.routesSettled(version, shard);
+      for (const shard of [2, 0]) world.settled(version, shard);
       await world.quiet();
       assert.equal(statusOf(request), undefined, 'answered before every shard had settled');
-      world.actor.routesSettled(version, 1);
+      world.settled(version, 1);
       await world.quiet();
       assert.equal(statusOf(request), 200);
     });
@@ -96,10 +96,10 @@ describe('a change of what is routed', () => {
     const second = await begin('releases.rollback', release.id);
     const later = toldVersion();
     assert.ok(later > version);
-    world.actor.routesSettled(version, 1);
+    world.settled(version, 1);
     await world.quiet();
     assert.deepEqual([statusOf(first), statusOf(second)], [200, undefined]);
-    world.actor.routesSettled(later, 1);
+    world.settled(later, 1);
     await world.quiet();
     assert.equal(statusOf(second), 200);
     await world.pass(5);
@@ -275,7 +275,7 @@ describe('a validation', () => {
 describe('a failing gate', () => {
   test('is seen after a hint, rolls back by its own name, and every shard is told', async () => {
     const release = await failing();
-    world.actor.ended(release.id);
+    world.hint(release.id);
     await world.quiet();
     assert.equal(world.stateOf(release), 'rolled_back');
     assert.equal(world.chainOf(release).at(-1), 'canary→rolled_back gate:error_rate');
@@ -310,13 +310,13 @@ describe('a failing gate', () => {
     const release = await world.canary({ gates: GATES });
     await world.do('releases.pause', release.id);
     fail(release);
-    world.actor.ended(release.id);
+    world.hint(release.id);
     await world.pass(SECOND);
     const report = await world.do('releases.evaluate', release.id);
     assert.equal((report.gates as Json[])[0]?.verdict, 'fail');
     assert.deepEqual([report.auto_rolled_back, report.release_state], [false, 'paused']);
     await world.do('releases.canary', release.id, { percent: 50 });
-    world.actor.ended(release.id);
+    world.hint(release.id);
     await world.pass(5 * SECOND);
     assert.equal(world.stateOf(release), 'canary');
   });
@@ -325,7 +325,7 @@ describe('a failing gate', () => {
 test('looks that nobody asked for are one a second at most, however many instances end, and none when none ends', async () => {
   const release = await world.canary({ gates: GATES });
   for (let at = 0; at < 100; at++) {
-    for (let i = 0; i < 10; i++) world.actor.ended(release.id);
+    for (let i = 0; i < 10; i++) world.hint(release.id);
     await world.pass(SECOND / 10);
   }
   assert.ok(world.looks >= 10 && world.looks <= 11, `${world.looks} looks in 10 s`);
@@ -334,10 +334,10 @@ test('looks that nobody asked for are one a second at most, however many instanc
   await world.pass(MINUTE);
   assert.equal(world.looks, looks);
   // What ends while a look is under way is seen by the next.
-  world.actor.ended(release.id);
+  world.hint(release.id);
   await world.quiet();
   fail(release);
-  world.actor.ended(release.id);
+  world.hint(release.id);
   await world.pass(SECOND);
   assert.equal(world.stateOf(release), 'rolled_back');
 });

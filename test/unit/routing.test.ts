@@ -84,11 +84,14 @@ function settle(): void {
   for (const then of unsettled.splice(0)) then();
 }
 
+const readRoutes = (version: number) =>
+  routing.messages['routes.read']({ kind: 'routes.read', version });
+
 const route = () => routing.route('v1', TENANT, () => 'key')?.sequenceId ?? 'none';
 
 test('before the rows are known nothing is routed, and nothing is taken for the baseline', async () => {
   assert.throws(route, { code: 'ENG_SHARD_RESTARTING' });
-  routing.read(1);
+  readRoutes(1);
   assert.throws(route, { code: 'ENG_SHARD_RESTARTING' });
   await answer(PROMOTED);
   assert.equal(route(), 'v2');
@@ -99,7 +102,7 @@ test('before the rows are known nothing is routed, and nothing is taken for the 
 
 test('what is told at the start is read behind the start, whose older rows take nothing back', async () => {
   const starting = routing.prepare();
-  routing.read(1);
+  readRoutes(1);
   await answer();
   await starting;
   assert.equal(route(), 'none');
@@ -113,20 +116,20 @@ test('what is told at the start is read behind the start, whose older rows take 
 
 test('the owner is told when what was routed by the older table is durable, and again when it asks again', async () => {
   await started();
-  for (const version of [5, 5]) routing.read(version);
+  for (const version of [5, 5]) readRoutes(version);
   assert.deepEqual([reads.length, route()], [1, 'none']);
   await answer(PROMOTED);
   assert.deepEqual([route(), told], ['v2', []]);
   settle();
   assert.deepEqual(told, [5]);
-  routing.read(5);
+  readRoutes(5);
   settle();
   assert.deepEqual([reads.length, told], [0, [5, 5]]);
 });
 
 test('what changes while the rows are on their way is read behind them', async () => {
   await started();
-  for (const version of [5, 6]) routing.read(version);
+  for (const version of [5, 6]) readRoutes(version);
   await answer();
   settle();
   assert.deepEqual([told, reads.length], [[5], 1]);
@@ -138,10 +141,10 @@ test('what changes while the rows are on their way is read behind them', async (
 
 test('without the database the old table holds, and the owner waits', async () => {
   await started(PROMOTED);
-  routing.read(5);
+  readRoutes(5);
   await fail();
   assert.equal(route(), 'v2');
-  routing.read(5);
+  readRoutes(5);
   assert.equal(reads.length, 0);
   clock.pass(60_000);
   await answer();
@@ -243,6 +246,9 @@ async function startedWith(...rows: SubscriptionRow[]): Promise<void> {
   await starting;
 }
 
+const readSubscriptions = (version: number, tenants: readonly string[]) =>
+  subscribers.messages['subscriptions.read']({ kind: 'subscriptions.read', version, tenants });
+
 const urlsOf = (tenant: string, event: 'instance.completed' | 'instance.failed') =>
   subscribers.targetsOf(tenant, event).map(({ url }) => url);
 
@@ -255,13 +261,13 @@ test('the addresses of the deployment are told of everything, subscriptions of t
 
 test('the owner is answered when what it told of was read, and what is told meanwhile is read behind it', async () => {
   const starting = subscribers.prepare();
-  subscribers.read(4, ['north']);
+  readSubscriptions(4, ['north']);
   await answerWith();
   await starting;
   const behind = [subscriptionReads[0]?.tenants, settledVersions];
   assert.deepEqual(behind, [['north'], []], 'behind the start');
-  subscribers.read(5, ['north']);
-  subscribers.read(6, ['south']);
+  readSubscriptions(5, ['north']);
+  readSubscriptions(6, ['south']);
   await answerWith(row('a', 'north'));
   assert.deepEqual(settledVersions, [4]);
   while (subscriptionReads.length > 0) await answerWith(row('a', 'north'), row('c', 'south'));
@@ -271,7 +277,7 @@ test('the owner is answered when what it told of was read, and what is told mean
 
 test('without the database those that are known stay, and the owner waits', async () => {
   await startedWith(row('a', 'north'));
-  subscribers.read(5, ['north']);
+  readSubscriptions(5, ['north']);
   subscriptionReads.shift()?.rows.reject(new Error('away'));
   await new Promise(setImmediate);
   assert.deepEqual([settledVersions, urlsOf('north', 'instance.completed').length], [[], 2]);
@@ -282,10 +288,10 @@ test('without the database those that are known stay, and the owner waits', asyn
 
 test('those that were deleted are given up, and no others', async () => {
   await startedWith(row('a', 'north'), row('b', 'north'), row('c', 'south'));
-  subscribers.read(5, ['north']);
+  readSubscriptions(5, ['north']);
   await answerWith(row('b', 'north'));
   assert.deepEqual(gone, ['a']);
-  subscribers.read(6, [EVERY_TENANT]);
+  readSubscriptions(6, [EVERY_TENANT]);
   await answerWith(row('b', 'north'));
   assert.deepEqual(gone, ['a', 'c']);
   assert.deepEqual([subscribers.size, subscribers.get('c')], [1, undefined]);
@@ -293,6 +299,6 @@ test('those that were deleted are given up, and no others', async () => {
 
 test('a word that names nobody is answered at once', async () => {
   await startedWith();
-  subscribers.read(7, []);
+  readSubscriptions(7, []);
   assert.deepEqual([settledVersions, subscriptionReads.length], [[7], 0]);
 });

@@ -70,21 +70,6 @@ const failures: Operation<'instances.failures'> = async (deps, call) => {
 
 type Kernel = Pick<FrontKernel<Shards<typeof queueOperations>>, 'client' | 'settings'>;
 
-function queueList(kernel: Kernel): Operation<'queues.list'> {
-  return async ({ reads, now }, call) => {
-    const tenant = listTenant(call, call.query.tenant_id);
-    const since = Math.max(0, now() - call.query.alive_within_secs * 1_000);
-    const cheaper = 'name the tenant';
-    const tasks = await reads.rowsOf<QueueTasks & LookedAt>(openTasksQuery(tenant), cheaper);
-    const servers = await reads.rowsOf<QueueServers>(workersQuery(tenant, since), cheaper);
-    const answer: Queues = {
-      queues: queuesOf(tasks, servers, await openPolls(kernel, tenant ?? '')),
-      complete: (tasks[0]?.looked_at ?? 0) <= QUEUED_TASKS_LOOKED_AT_MAX,
-    };
-    return jsonReply(JSON.stringify(answer));
-  };
-}
-
 /** Shards report their waiting polls on demand. */
 async function openPolls(
   { client, settings: { shards } }: Kernel,
@@ -153,7 +138,18 @@ export function openActivityFront(kernel: Kernel) {
   return {
     operations: {
       'instances.failures': failures,
-      'queues.list': queueList(kernel),
+      'queues.list': async ({ reads, now }, call) => {
+        const tenant = listTenant(call, call.query.tenant_id);
+        const since = Math.max(0, now() - call.query.alive_within_secs * 1_000);
+        const cheaper = 'name the tenant';
+        const tasks = await reads.rowsOf<QueueTasks & LookedAt>(openTasksQuery(tenant), cheaper);
+        const servers = await reads.rowsOf<QueueServers>(workersQuery(tenant, since), cheaper);
+        const answer: Queues = {
+          queues: queuesOf(tasks, servers, await openPolls(kernel, tenant ?? '')),
+          complete: (tasks[0]?.looked_at ?? 0) <= QUEUED_TASKS_LOOKED_AT_MAX,
+        };
+        return jsonReply(JSON.stringify(answer));
+      },
       'activity.get': activity,
       'releases.series': series,
     },

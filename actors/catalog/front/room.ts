@@ -3,7 +3,7 @@
 import { notFound } from '../../../src/base/errors.js';
 import { sequenceNotFound } from '../../../src/core/sequence-not-found.js';
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
-import { jsonReply, listBy, listQuery, type Operation } from '../../../src/http/operation.js';
+import { jsonReply, listBy, listQuery } from '../../../src/http/operation.js';
 import type { Shards } from '../../runtime/shards.js';
 import type { keyOperations } from '../front-rows.js';
 import type { sequenceOperations } from '../room.js';
@@ -23,7 +23,16 @@ export function openCatalogFront(kernel: FrontKernel<Client>, onDeleted: () => v
       'sequences.list': listBy(sequenceList),
       'sequences.get': async (deps, { params, tenant }) =>
         jsonReply(await sequenceById(deps.reads, params.id, tenant)),
-      'sequences.byName': byName,
+      'sequences.byName': async (deps, call) => {
+        const { namespace, name, version } = call.query;
+        const query = listQuery(call);
+        const text = await sequenceByName(deps.reads, query, version);
+        if (text !== undefined) return jsonReply(text);
+        const listed = versionList({ ...query, limit: 1 });
+        const isOnHold = version === undefined && (await deps.reads.batch(listed)).texts.length > 0;
+        const named = { namespace, name, version: version ?? null };
+        throw notFound(sequenceNotFound(null, named, isOnHold ? null : undefined));
+      },
       'sequences.versions': async (deps, call) =>
         jsonReply((await deps.reads.page(versionList(listQuery(call)))).text),
       'sequences.delete': async (_deps, { tenant, params, query }) => {
@@ -37,14 +46,3 @@ export function openCatalogFront(kernel: FrontKernel<Client>, onDeleted: () => v
     tenantComes: (tenant) => keys.reload(tenant, page),
   } satisfies FrontRoom;
 }
-
-const byName: Operation<'sequences.byName'> = async (deps, call) => {
-  const { namespace, name, version } = call.query;
-  const query = listQuery(call);
-  const text = await sequenceByName(deps.reads, query, version);
-  if (text !== undefined) return jsonReply(text);
-  const listed = versionList({ ...query, limit: 1 });
-  const isOnHold = version === undefined && (await deps.reads.batch(listed)).texts.length > 0;
-  const named = { namespace, name, version: version ?? null };
-  throw notFound(sequenceNotFound(null, named, isOnHold ? null : undefined));
-};

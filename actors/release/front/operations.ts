@@ -15,7 +15,6 @@ import {
   listQuery,
   pageReply,
 } from '../../../src/http/operation.js';
-import type { Shards } from '../../runtime/shards.js';
 import { judge, type Outcomes, runsToJudge } from '../core/gates.js';
 import {
   RELEASE_COLUMNS,
@@ -26,9 +25,8 @@ import {
 } from '../core/record.js';
 import { COMPARE_DEFINITIONS } from '../jobs.js';
 import { RELEASE_SQL } from '../loads.js';
-import type { releaseOperations } from '../room.js';
 import { RELEASE_DECISIONS, RELEASES } from '../tables.js';
-import { definitionsOf, Validations } from './validation.js';
+import { definitionsOf, type ReleaseClient, Validations } from './validation.js';
 
 export const releaseById = lookup<StoredRelease>('reads_release_get', RELEASE_SQL.release);
 
@@ -54,7 +52,7 @@ export const decisionList = list({
   cheaper: TRY_LATER,
 });
 
-export function openReleaseFront(kernel: FrontKernel<Shards<typeof releaseOperations>>) {
+export function openReleaseFront(kernel: FrontKernel<ReleaseClient>) {
   const { offload, offloadPool, settings } = kernel;
   const { unpoliciedRetry } = settings;
   const validations = new Validations({ ...kernel, pool: offloadPool, unpoliciedRetry });

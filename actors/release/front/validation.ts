@@ -30,12 +30,13 @@ import type { DefinitionPair } from '../core/diff.js';
 import type { Verdict } from '../core/replay.js';
 import type { RerunOptions } from '../core/rerun.js';
 import { COMPILE_CANDIDATE, REPLAY_RUN } from '../jobs.js';
-import type { ValidationEnd } from '../releases.js';
+import type { Releases, ValidationEnd } from '../releases.js';
 import { type SampledRun, sampledRuns, storedRun } from '../replay-reads.js';
-import type { releaseOperations } from '../room.js';
+
+export type ReleaseClient = Shards<() => Releases['operations']>;
 
 export interface ValidationsDeps {
-  readonly client: Pick<Shards<typeof releaseOperations>, 'ask'>;
+  readonly client: Pick<ReleaseClient, 'ask'>;
   readonly pool: Pick<OffloadPool, 'through'>;
   readonly unpoliciedRetry: RerunOptions['unpoliciedRetry'];
   readonly clock: Clock;

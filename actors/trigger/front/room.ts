@@ -64,7 +64,17 @@ export function openTriggerFront(kernel: Kernel, admission: Admission) {
       'triggers.list': listBy(triggerList),
       'triggers.get': async (deps, { tenant, params: { slug } }) =>
         jsonReply(JSON.stringify(wireTrigger(await ownTrigger(deps.reads, tenant, slug)))),
-      'triggers.fire': fireBy(client),
+      'triggers.fire': async (deps, { tenant, params: { slug }, body, header }) => {
+        const row = await ownTrigger(deps.reads, tenant, slug);
+        const secret = secretOf(deps, row);
+        if (secret !== undefined && !isSameText(header('x-trigger-secret') ?? '', secret)) {
+          throw unauthenticated('x-trigger-secret does not fit');
+        }
+        if (!row.enabled) throw invalid(`trigger ${slug} is disabled`);
+        const { id } = await create(client, row, { source: 'http_fire' }, body);
+        const fired = { instance_id: id, trigger: slug, sequence_name: row.sequence_name };
+        return { status: 201, body: JSON.stringify(fired) };
+      },
       'triggers.receive': receiveBy(client, bodies, admission),
     },
     // Events of the last process may have unfired triggers.
@@ -112,20 +122,6 @@ async function create(
   const to = [client.anyShard(), 'instances.create', row.tenant_id, ''] as const;
   return JSON.parse((await client.ask(...to, JSON.stringify(body))).body);
 }
-
-const fireBy =
-  (client: Client): Operation<'triggers.fire'> =>
-  async (deps, { tenant, params: { slug }, body, header }) => {
-    const row = await ownTrigger(deps.reads, tenant, slug);
-    const secret = secretOf(deps, row);
-    if (secret !== undefined && !isSameText(header('x-trigger-secret') ?? '', secret)) {
-      throw unauthenticated('x-trigger-secret does not fit');
-    }
-    if (!row.enabled) throw invalid(`trigger ${slug} is disabled`);
-    const { id } = await create(client, row, { source: 'http_fire' }, body);
-    const fired = { instance_id: id, trigger: slug, sequence_name: row.sequence_name };
-    return { status: 201, body: JSON.stringify(fired) };
-  };
 
 const receiveBy = (
   client: Client,
