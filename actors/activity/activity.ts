@@ -1,7 +1,6 @@
 /**
- * Counts committed creations and ends of instances of one shard, by tenant and minute. The counts
- * are written a few times a minute; a crash loses the latest ones (docs/decisions/0038-counters-
- * logs-and-traces.md).
+ * Counts committed creations and ends of instances of one shard, by tenant and minute. The counts are written a few
+ * times a minute; a crash loses the latest ones (docs/decisions/0038-counters- logs-and-traces.md).
  */
 
 import type { BackgroundJob } from '../../src/base/background-job.js';
@@ -44,7 +43,7 @@ export class Activity implements Room {
   readonly #deps: ActivityDeps;
   readonly #service: Service;
   readonly #minutes = new Map<string, Minute>();
-  readonly #pruning: BackgroundJob | undefined;
+  readonly parts: readonly [BackgroundJob | undefined];
   #timer: TimerHandle;
   #isStopped = false;
 
@@ -57,11 +56,7 @@ export class Activity implements Room {
     this.#service = new Service('activity', deps);
     const oldest = () => deps.loader.oldestActivity();
     const old = { name: 'old activity', by: ACTIVITY_LINE.prune, keptMs: ACTIVITY_KEPT_MS, oldest };
-    this.#pruning = onFirstShard(deps, () => pruning(deps, old));
-  }
-
-  start(): void {
-    this.#pruning?.wake();
+    this.parts = [onFirstShard(deps, () => pruning(deps, old))];
   }
 
   /** @param durationMs from creation to end, for completed and failed instances */
@@ -91,7 +86,6 @@ export class Activity implements Room {
 
   stop(): void {
     this.#isStopped = true;
-    this.#pruning?.stop();
     this.#deps.clock.clearTimeout(this.#timer);
   }
 

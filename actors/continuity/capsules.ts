@@ -1,7 +1,6 @@
 /**
- * Seals a fenced instance in a capsule: its context, outputs, position in the plan, items of
- * running loops and injected blocks, so that no finished step runs again. The payload is stored as
- * an artifact.
+ * Seals a fenced instance in a capsule: its context, outputs, position in the plan, items of running loops and injected
+ * blocks, so that no finished step runs again. The payload is stored as an artifact.
  */
 
 import { randomBytes } from 'node:crypto';

@@ -68,9 +68,7 @@ export function effectsOfInstance(
   );
 }
 
-/**
- * Of all instances of the execution; the id of an instance that is not enrolled is its execution's.
- */
+/** Of all instances of the execution; the id of an instance that is not enrolled is its execution's. */
 export function effectsOfExecution(executionId: string, tenant?: string | undefined): Query {
   const conditions = new Conditions();
   const own = instancesOf(conditions.param(executionId));
@@ -90,9 +88,7 @@ export function doubtfulEffects(executionId: string): Query {
   });
 }
 
-/**
- * Open steps have no index by id: scans the steps that run in a process, or ran when it crashed.
- */
+/** Open steps have no index by id: scans the steps that run in a process, or ran when it crashed. */
 export function effectById(id: string): Query {
   const conditions = new Conditions();
   const wanted = `${conditions.param(id)}::uuid`;

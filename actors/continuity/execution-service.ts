@@ -121,10 +121,7 @@ export class ExecutionService {
     return this.#service.commit(turn, check && { check });
   }
 
-  /**
-   * Changes the current instance in one unit with `turn`. Rejects with 409 unless it meets
-   * `expect`.
-   */
+  /** Changes the current instance in one unit with `turn`. Rejects with 409 unless it meets `expect`. */
   order(
     execution: Pick<Execution, 'current_instance_id' | 'tenant_id'>,
     { expect, changes }: Pick<Order, 'expect' | 'changes'>,
@@ -222,7 +219,7 @@ export class ExecutionUnit extends Turn {
   /** Creates an execution, with its first location and entry. */
   static begin(service: ExecutionService, before: Execution, changes?: Changes): ExecutionUnit {
     const unit = new ExecutionUnit(service, before, changes);
-    unit.#locate(before, null);
+    unit.locate(null, before);
     const entry = { kind: 'execution_created', summary: 'execution created' } as const;
     unit.#enter(before, { ...entry, evidence: before });
     return unit;
@@ -232,11 +229,7 @@ export class ExecutionUnit extends Turn {
     return { ...this.execution, version: (this.#before.version ?? -1) + 1 };
   }
 
-  locate(handoffId: string | null): void {
-    this.#locate(this.execution, handoffId);
-  }
-
-  #locate(execution: Execution, handoff_id: string | null): void {
+  locate(handoff_id: string | null, execution = this.execution): void {
     const { continuity_id, tenant_id, epoch, owner_runtime_id, current_instance_id } = execution;
     this.put(LOCATION.insert, `${continuity_id}:${epoch}`, {
       continuity_id,

@@ -1,8 +1,7 @@
 /**
- * The export of a handoff. The first unit fences the source instance, so that its rows do not
- * change any more; a failed export is undone in the same line, or by the next request
- * (`handoffs.ts`). A device attaches a capsule that it sealed itself: the request imports it and
- * moves the handoff.
+ * The export of a handoff. The first unit fences the source instance, so that its rows do not change any more; a failed
+ * export is undone in the same line, or by the next request (`handoffs.ts`). A device attaches a capsule that it sealed
+ * itself: the request imports it and moves the handoff.
  */
 
 import type { Capsule, ExportHandoff, HandoffExported } from '../../schema/handoff.js';

@@ -1,7 +1,6 @@
 /**
- * The import of a capsule. The instance is inserted paused, with all outputs and positions, and
- * stays fenced until the handoff is accepted here, or until a source with its own database grants
- * the ownership (`executions.ts`).
+ * The import of a capsule. The instance is inserted paused, with all outputs and positions, and stays fenced until the
+ * handoff is accepted here, or until a source with its own database grants the ownership (`executions.ts`).
  */
 
 import type { Block } from '../../schema/blocks.js';
@@ -97,9 +96,7 @@ type ImportBody = Pick<ImportCapsule, 'capsule' | 'payload_base64' | 'payload_ke
 /** More than the nonce and the tag add. */
 export const SEALED_BYTES_MAX = PAYLOAD_BYTES_MAX + 64;
 
-/**
- * The opening keys, and the sealed bytes unless they are in storage. @throws EngineError 400, 413
- */
+/** The opening keys, and the sealed bytes unless they are in storage. @throws EngineError 400, 413 */
 export function admitted(
   { capsule, payload_base64, payload_key_base64 }: ImportBody,
   { opening }: Keyring,

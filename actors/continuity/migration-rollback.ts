@@ -119,9 +119,7 @@ async function openedCapsule(
   return unwrapped(await workOn(service, execution.tenant_id, OPEN_CAPSULE, task), conflict);
 }
 
-/**
- * Restores the rows from the capsule; drops work of the target, which the source version repeats.
- */
+/** Restores the rows from the capsule; drops work of the target, which the source version repeats. */
 async function putProgress(
   service: ExecutionService,
   turn: Turn,

@@ -74,7 +74,7 @@ const OPERATIONS: ExecutionOperations = {
   'handoffs.reject': { lineOf: lineBy('handoff'), serve: rejectHandoff },
   'handoffs.revoke': { lineOf: lineBy('handoff'), serve: revokeHandoff },
   'capsules.import': {
-    ledBy: (body) => body.capsule.manifest.continuity_id,
+    ledBy: ({ capsule }) => capsule.manifest.continuity_id,
     serve: importCapsule,
   },
   'migrations.migrate': { lineOf: executionOfInstance, serve: migrateInstance },
@@ -143,13 +143,7 @@ interface ContinuityNeeds extends Pick<CatalogRoom, 'plans'> {
 
 export function openContinuity(kernel: Kernel, needs: ContinuityNeeds) {
   const { plans, keyring, offload, continuityRows: rows } = needs;
-  const continuity = new Continuity({
-    ...kernel,
-    plans,
-    keyring,
-    offload,
-    rows,
-    newIdLike: (id) => kernel.ids.next(routeOf(id)),
-  });
+  const newIdLike = (id: string) => kernel.ids.next(routeOf(id));
+  const continuity = new Continuity({ ...kernel, plans, keyring, offload, rows, newIdLike });
   return { parts: [continuity], operations: continuityOperations(continuity) };
 }

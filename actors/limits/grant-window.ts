@@ -34,17 +34,12 @@ export class GrantWindow {
     return this.#size === 0 && this.#places.length === 0;
   }
 
-  /** A grant that was used at this time at the latest. */
-  restore(usedBy: UnixMs): void {
-    this.#insert(usedBy);
-  }
-
   grant(number: number, usableUntil: UnixMs): void {
     this.#open.set(number, usableUntil);
   }
 
   used(number: number, at: UnixMs | null): void {
-    if (this.#open.delete(number) && at !== null) this.#insert(at);
+    if (this.#open.delete(number) && at !== null) this.add(at);
   }
 
   /**
@@ -102,7 +97,7 @@ export class GrantWindow {
     for (const [number, usableUntil] of this.#open) {
       if (usableUntil > now) break;
       this.#open.delete(number);
-      this.#insert(usableUntil);
+      this.add(usableUntil);
     }
     const since = now - this.#windowMs;
     while (this.#head < this.#times.length && (this.#times[this.#head] as UnixMs) <= since) {
@@ -119,7 +114,8 @@ export class GrantWindow {
     }
   }
 
-  #insert(at: UnixMs): void {
+  /** Adds a grant that was used at this time at the latest. */
+  add(at: UnixMs): void {
     let index = this.#times.length;
     while (index > this.#head && (this.#times[index - 1] as UnixMs) > at) index -= 1;
     this.#times.splice(index, 0, at);

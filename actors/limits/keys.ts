@@ -57,10 +57,9 @@ interface KeyRows {
 const WAITERS_MAX = 1_000;
 
 /**
- * One concurrency key of one tenant: the holders of its slots, and the waiting instances, oldest
- * first. The row of a slot is committed before its instance is notified. The instance releases the
- * slot when it has ended, or is paused without a running attempt. Request numbers reveal late and
- * repeated messages.
+ * One concurrency key of one tenant: the holders of its slots, and the waiting instances, oldest first. The row of a
+ * slot is committed before its instance is notified. The instance releases the slot when it has ended, or is paused
+ * without a running attempt. Request numbers reveal late and repeated messages.
  */
 class ConcurrencyKey {
   readonly #id: string;

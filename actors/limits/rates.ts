@@ -159,7 +159,7 @@ class RateLimiter {
     // Random, so that numbers of an earlier actor do not match.
     this.#nextGrant = Math.floor(deps.random() * 2 ** 48);
     for (const { granted_at, count } of grants) {
-      for (let i = 0; i < count; i++) this.#window.restore(Date.parse(granted_at));
+      for (let i = 0; i < count; i++) this.#window.add(Date.parse(granted_at));
     }
   }
 

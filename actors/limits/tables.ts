@@ -10,10 +10,7 @@ export const PERMITS = table(
   { ofTenant: 'instance_id in (select id from instances where tenant_id = $T)' },
 );
 
-export const PERMIT = mutations('permit', {
-  clear: clear(PERMITS),
-  set: set(PERMITS, ['number']),
-});
+export const PERMIT = mutations('permit', { clear: clear(PERMITS), set: set(PERMITS, ['number']) });
 
 export const RATE_LIMITS = table('rate_limits', ['id'], {
   id: 'uuid',

@@ -13,10 +13,6 @@ import type { RoutingRow } from './core/routes.js';
 
 export type ReleaseStateRow = { readonly id: string; readonly state: ReleaseState };
 
-export interface OpenReleaseRow extends ReleaseStateRow {
-  readonly is_deprecated: boolean;
-}
-
 export const RELEASE_SQL = {
   release: `select ${RELEASE_COLUMNS} from releases where id = $1::uuid`,
   routingRelease:
@@ -70,7 +66,8 @@ export function releaseLoads(queries: Queries) {
     leadingReleases: (candidate: string) =>
       sql.all<ReleaseStateRow>('leadingReleases', [candidate]),
     /** Releases in validation, and canaries with gates or a deprecated candidate. */
-    openReleases: () => sql.all<OpenReleaseRow>('openReleases', []),
+    openReleases: () =>
+      sql.all<ReleaseStateRow & { readonly is_deprecated: boolean }>('openReleases', []),
     /** Outcomes of instances routed since the canary began, plus as many earlier baseline runs as the sample lacks. */
     releaseOutcomes: (release: string, { since, baseline, from, sample }: RunsToJudge) =>
       sql.all<Outcomes>('releaseOutcomes', [release, since, baseline, from, sample]),

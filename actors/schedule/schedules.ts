@@ -22,6 +22,7 @@ import { givenContext, nameIn } from '../instance/record.js';
 import { ActorHost } from '../runtime/host.js';
 import type { HostedMessage, Ready } from '../runtime/kind.js';
 import type { Call, RouteOperations } from '../runtime/operation.js';
+import { boundOf } from '../runtime/queries.js';
 import type { Room } from '../runtime/room.js';
 import { Service } from '../runtime/service.js';
 import { TimerHeap } from '../runtime/timer.js';
@@ -382,8 +383,7 @@ export class Schedules implements Room {
 
   async #pages(from: UnixMs, to: UnixMs, each: (id: string, at: UnixMs) => void): Promise<void> {
     const { loader, schedule } = this.#deps;
-    const time = from === Number.NEGATIVE_INFINITY ? '-infinity' : isoTime(from);
-    let after: DueSchedule = { next_fire_at: time, id: LAST_ID };
+    let after: DueSchedule = { next_fire_at: boundOf(from), id: LAST_ID };
     for (;;) {
       const page = await loader.dueSchedules(after, to, PAGE_ROWS);
       if (this.#scanning.isStopped) return;

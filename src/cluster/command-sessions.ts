@@ -4,9 +4,7 @@ import type pg from 'pg';
 import { withSettings } from '../db/database-url.js';
 import { type ConnectionOptions, createClient } from '../db/pool.js';
 
-/**
- * If the machine of the command is lost, the server releases the locks, for which engines wait, within 30 seconds.
- */
+/** If the machine of the command is lost, the server releases the locks, for which engines wait, within 30 seconds. */
 const SETTINGS =
   '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=25000';
 

@@ -24,8 +24,7 @@ export interface CellRow extends Omit<Cell, 'addresses' | 'engines' | keyof Cell
 }
 
 /** hand: by an operator. hash: by its bucket. move: by a move. found: it had rows there before. */
-export const PLACED_BY = ['hand', 'hash', 'move', 'found'] as const;
-export type PlacedBy = (typeof PLACED_BY)[number];
+type PlacedBy = 'hand' | 'hash' | 'move' | 'found';
 
 export interface Settled {
   readonly tenant_id: string;

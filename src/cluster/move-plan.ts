@@ -10,7 +10,7 @@
  * suspension of the source on. A step that concerns one cell does not read the other, which may be lost.
  */
 
-import type { MoveRow } from './directory.js';
+import type { EngineReport, MoveRow } from './directory.js';
 
 /** The row of `tenant_moves` in one of the cells. */
 export interface CellMove {
@@ -62,13 +62,7 @@ export class MoveError extends Error {
 }
 
 /** From the last report of the owner. */
-export interface CellTraits {
-  readonly cell: string;
-  /** The latest migration of its tables. */
-  readonly migration: number;
-  /** The encryption keys with which it can open sealed data. */
-  readonly key_ids: readonly string[];
-}
+export type CellTraits = Pick<EngineReport, 'cell' | 'migration' | 'key_ids'>;
 
 /** Other tables and columns than this program knows would not be copied. @throws MoveError */
 export function expectSameMigration(

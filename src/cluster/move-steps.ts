@@ -115,13 +115,8 @@ export class TenantMover {
       const client = await this.#client(side);
       return (await client.query<CellMove>(READ_MOVE, [tenant_id])).rows[0];
     };
-    let facts: MoveFacts = {
-      moveId,
-      state,
-      isEnded: ended_at !== null,
-      source: 'unknown',
-      target: 'unknown',
-    };
+    const move = { moveId, state, isEnded: ended_at !== null };
+    let facts: MoveFacts = { ...move, source: 'unknown', target: 'unknown' };
     for (;;) {
       const step = nextStep(facts);
       if (step === 'ask-source') facts = { ...facts, source: await read('source') };

@@ -1,7 +1,6 @@
 /**
- * Moves of tenants in the directory of the cluster. The session holds an advisory lock on its move, so that one
- * command at a time works on it. Each commit checks the state again, so that a command without its session does no
- * harm.
+ * Moves of tenants in the directory of the cluster. The session holds an advisory lock on its move, so that one command
+ * at a time works on it. Each commit checks the state again, so that a command without its session does no harm.
  */
 
 import { randomInt } from 'node:crypto';

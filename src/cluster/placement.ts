@@ -319,9 +319,7 @@ export class CellPlacement implements Placement {
     }
   }
 
-  /**
-   * Requests of the tenant get 503 until `resume` or `redirect`; placements of the directory do not end an arrival.
-   */
+  /** Requests of the tenant get 503 until `resume` or `redirect`; placements of the directory do not end an arrival. */
   suspend(tenant: string, isArriving: boolean): void {
     this.#here.delete(tenant);
     if (!this.#suspended.has(tenant)) this.#suspended.set(tenant, this.#clock.monotonic());

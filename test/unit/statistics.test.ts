@@ -198,7 +198,8 @@ test('old rows go while other changes are counted without a pause, and without a
   for (const isBusy of [true, false]) {
     const counted = activity();
     stored = Array.from({ length: 2_500 }, (_, i) => clock.ms - ACTIVITY_KEPT_MS - HOUR_MS + i);
-    counted.start();
+    const [pruning] = counted.parts;
+    pruning?.start();
     for (let minute = 0; minute < 90; minute += 1) {
       if (isBusy) counted.count('a', 'created');
       await pass(MINUTE_MS);
@@ -209,6 +210,7 @@ test('old rows go while other changes are counted without a pause, and without a
       }
     }
     assert.deepEqual(stored, [], 'after an hour');
+    pruning?.stop();
     counted.stop();
   }
 });

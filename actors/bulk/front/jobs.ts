@@ -91,14 +91,12 @@ export class BulkJobs extends BackgroundJob {
     const { place: from, matched, tenant_id, traceparent, asked_by } = row;
     const uncounted = new Set(JSON.parse(row.uncounted) as string[]);
     const all = [...uncounted];
-    if (row.state === 'cancelling') {
-      return this.#end(row, 'cancelled', appliedBefore(all.length), all);
-    }
+    if (row.state === 'cancelling') return this.#end(row, 'cancelled', all);
     const asked = { operation: row.operation as BulkOperation, request: JSON.parse(row.request) };
     const sender = { traceparent: traceparent ?? undefined, by: asked_by ?? undefined };
     const work = workOf(asked, tenant_id, sender);
     const size = windowSize(work, matched + uncounted.size);
-    if (size === 0) return this.#end(row, 'completed', appliedBefore(all.length), all);
+    if (size === 0) return this.#end(row, 'completed', all);
     const { found, next } = await candidates(work, size, from);
     const fresh = found.filter((candidate) => !uncounted.has(candidate.id));
     const changeMany: WindowDeps['changeMany'] = (...args) => change(id, ...args);
@@ -106,7 +104,7 @@ export class BulkJobs extends BackgroundJob {
     const looked = found.map((candidate) => candidate.id);
     if (next === undefined) {
       const settled = [...new Set([...looked, ...all])];
-      return this.#end(row, 'completed', added(counts, appliedBefore(all.length)), settled);
+      return this.#end(row, 'completed', settled, added(counts, appliedBefore(all.length)));
     }
     // Marks of instances that may match again in a later window stay.
     const repeated = appliedBefore(found.length - fresh.length);
@@ -120,14 +118,14 @@ export class BulkJobs extends BackgroundJob {
     const row = await this.#deps.standing(id);
     if (row === undefined || row.ended_at !== null) return false;
     const settled = JSON.parse(row.uncounted) as string[];
-    return this.#end(row, 'failed', appliedBefore(settled.length), settled, error);
+    return this.#end(row, 'failed', settled, appliedBefore(settled.length), error);
   }
 
   async #end(
     { id, place }: BulkJobStanding,
     end: BulkProgress['end'],
-    counts: BulkCounts,
     settled: readonly string[],
+    counts: BulkCounts = appliedBefore(settled.length),
     error: string | null = null,
   ): Promise<true> {
     await this.#deps.progress(id, { counts, from: place, place, settled, end, error });

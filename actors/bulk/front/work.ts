@@ -123,7 +123,7 @@ export async function changeWindow(
   const retried = window.filter(({ state }) => mayRetry(change, state));
   const children = retried.filter(({ parent_instance_id: parent }) => parent !== null);
   const checked = takesOrphans ? [] : idsOf(children);
-  const orphaned = checked.length === 0 ? NONE : await orphans(tenant, checked);
+  const orphaned = checked.length === 0 ? new Set() : await orphans(tenant, checked);
   const taken = window.filter(({ id }) => !orphaned.has(id));
   if (taken.length === 0) return { ...NOTHING_YET, matched, skipped: matched };
   if (!isDryRun) {
@@ -135,8 +135,6 @@ export async function changeWindow(
   const repeats_effects = await repeating(tenant, ids);
   return { matched, applied, skipped: matched - applied, failed: 0, repeats_effects };
 }
-
-const NONE: ReadonlySet<string> = new Set();
 
 const idsOf = (candidates: readonly Candidate[]) => candidates.map(({ id }) => id);
 

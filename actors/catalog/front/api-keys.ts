@@ -46,7 +46,6 @@ const storedKeyList = list({
   from: 'api_keys',
   of: filtersOf(API_KEYS, ['tenant_id']),
   order: orderBy(API_KEYS, ['created_at', 'id']),
-  toText: keyText,
   cheaper: 'ask for a smaller offset and limit',
 });
 
@@ -55,13 +54,12 @@ export function keyList(
   query: Parameters<typeof storedKeyList>[0],
   lastUsedAt: (id: string) => string | undefined,
 ): PageRequest<ListedKeyRow> {
-  const toText = (row: ListedKeyRow) =>
-    keyText({ ...row, last_used_at: lastUsedAt(row.id) ?? row.last_used_at });
+  const toText = (row: ListedKeyRow) => {
+    const capabilities = JSON.parse(row.capabilities) as unknown;
+    const last_used_at = lastUsedAt(row.id) ?? row.last_used_at;
+    return JSON.stringify({ ...row, capabilities, last_used_at });
+  };
   return { ...storedKeyList(query), toText };
-}
-
-function keyText(row: ListedKeyRow): string {
-  return JSON.stringify({ ...row, capabilities: JSON.parse(row.capabilities) as unknown });
 }
 
 export interface KeyOperationsDeps {

@@ -1,8 +1,7 @@
 /**
- * Capsules: a sealed payload and a signed manifest. Parsing, canonical JSON, hashing and sealing
- * take about 40 ms per MiB, more than a turn of a shard may take, so that all but small capsules
- * are offloaded. An import checks the manifest, the sealed payload and the stored sequence, with
- * reads in between.
+ * Capsules: a sealed payload and a signed manifest. Parsing, canonical JSON, hashing and sealing take about 40 ms per
+ * MiB, more than a turn of a shard may take, so that all but small capsules are offloaded. An import checks the
+ * manifest, the sealed payload and the stored sequence, with reads in between.
  */
 
 import {

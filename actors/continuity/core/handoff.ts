@@ -1,8 +1,7 @@
 /**
- * Placements and handoffs. A placement judges and scores the live runtimes of a tenant, and selects the
- * best allowed one. A handoff is bound to the hash of its preview, which covers the execution, the terms
- * and the capabilities of the destination. Changed facts are a conflict, never a reason to choose
- * another destination.
+ * Placements and handoffs. A placement judges and scores the live runtimes of a tenant, and selects the best allowed
+ * one. A handoff is bound to the hash of its preview, which covers the execution, the terms and the capabilities of the
+ * destination. Changed facts are a conflict, never a reason to choose another destination.
  */
 
 import { toUnixMs } from '../../../schema/common.js';
@@ -45,17 +44,16 @@ export interface HandoffRequest
   readonly terms: PlacementTerms;
 }
 
-/** @param preview from the current facts; undefined when the destination is not live */
+/** @param preview from the current facts */
 export function creationConflict(
   request: HandoffRequest,
   decision: PlacementDecision,
-  preview: HandoffPreview | undefined,
+  preview: HandoffPreview,
 ): string | undefined {
   const { continuity_id = null, destination_runtime_id, terms } = request;
   if (continuity_id !== null && continuity_id !== decision.continuity_id) {
     return 'the placement decision is for another execution';
   }
-  if (preview === undefined) return 'the destination runtime is no longer live';
   if (!preview.compatible) {
     return `the destination is not compatible with the execution: ${reasonsAgainst(preview)}`;
   }

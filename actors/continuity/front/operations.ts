@@ -1,7 +1,6 @@
 /**
- * Reads of executions and their locations, checkpoints, effects and provenance, and of runtimes,
- * handoffs and migrations. Ids of another tenant are not found; their provenance and effects are
- * empty lists.
+ * Reads of executions and their locations, checkpoints, effects and provenance, and of runtimes, handoffs and
+ * migrations. Ids of another tenant are not found; their provenance and effects are empty lists.
  */
 
 import { invalid, notFound, unavailable } from '../../../src/base/errors.js';
@@ -55,10 +54,6 @@ function named<Row extends { readonly tenant_id: string }>(
   return rowOf(deps.reads, byId, what, call.params.id, tenantOf(call));
 }
 
-async function executionNamed(deps: FrontDeps, call: TenantCall & CallById) {
-  return named(deps, call, executionById, 'execution');
-}
-
 const chainOf = (call: TenantCall & CallById) =>
   provenanceList({ continuity_id: call.params.id, tenant_id: tenantOf(call) });
 
@@ -80,17 +75,19 @@ export function openContinuityFront({ offload }: Pick<FrontKernel, 'offload'>) {
         return jsonReply((await reads.page(effectList(query))).text);
       },
       'continuity.get': async (deps, call) =>
-        jsonReply(JSON.stringify(executionView(await executionNamed(deps, call)))),
+        jsonReply(
+          JSON.stringify(executionView(await named(deps, call, executionById, 'execution'))),
+        ),
       'continuity.locations': async (deps, call) => {
-        const { continuity_id } = await executionNamed(deps, call);
+        const { continuity_id } = await named(deps, call, executionById, 'execution');
         return jsonReply((await deps.reads.page(locationList({ continuity_id }))).text);
       },
       'continuity.checkpoints': async (deps, call) => {
-        const { continuity_id: id } = await executionNamed(deps, call);
+        const { continuity_id: id } = await named(deps, call, executionById, 'execution');
         return jsonReply(JSON.stringify(await boundaries(deps.reads, id, call.query.limit)));
       },
       'continuity.checkpoint': async (deps, call) => {
-        const { continuity_id } = await executionNamed(deps, call);
+        const { continuity_id } = await named(deps, call, executionById, 'execution');
         const id = call.params.checkpoint_id;
         const found = await boundaryOfCheckpoint(deps.reads, continuity_id, id);
         if (found === undefined) throw notFound(`checkpoint ${id}`);

@@ -14,7 +14,7 @@ import { list } from '../../../src/db/reads/list.js';
 import { lookup, rowOf } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
 import { columnsBut, type StoredRow, selected } from '../../../src/db/table.js';
-import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
+import type { FrontRoom } from '../../../src/http/front-room.js';
 import { jsonReply, listBy } from '../../../src/http/operation.js';
 import type { Shards } from '../../runtime/shards.js';
 import type { eventOperations } from '../room.js';
@@ -70,9 +70,7 @@ const takersOf = lookup<StoredRow<typeof EVENT_TAKES>>(
     `order by taken_at, instance_id limit ${EVENT_TAKERS_SHOWN_MAX}`,
 );
 
-export function openEventFront({
-  client,
-}: Pick<FrontKernel<Shards<typeof eventOperations>>, 'client'>) {
+export function openEventFront({ client }: { readonly client: Shards<typeof eventOperations> }) {
   const send = async (event: ReceivedEvent, tenant: string): Promise<EventReceipt> => {
     const key = eventKeyId(tenant, event.event_name, event.correlation_key ?? undefined);
     const { body } = await client.ask(client.shardOf(key), 'events.receive', tenant, '', event);

@@ -126,9 +126,8 @@ export function changesQuery(
 }
 
 /**
- * The mark of earlier owners of the database (`actors/feed/changes.ts`); 0 if the feed was never
- * read. Must be called before an entry is stamped, when the predecessor can no longer raise the
- * mark.
+ * The mark of earlier owners of the database (`actors/feed/changes.ts`); 0 if the feed was never read. Must be called
+ * before an entry is stamped, when the predecessor can no longer raise the mark.
  */
 export function readChangeMark(connectionString: string): Promise<UnixMs> {
   return withClient({ connectionString, applicationName: 'engine start' }, async (client) => {

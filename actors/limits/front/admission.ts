@@ -1,8 +1,7 @@
 /**
- * Admission by cost: a request takes its cost from the token buckets of its tenant before any work
- * begins. The numbers of schedules and open tasks are bounded, too. The defaults apply to keys of
- * tenants, and the root key is limited only by limits that were set for the tenant
- * (docs/limits.md).
+ * Admission by cost: a request takes its cost from the token buckets of its tenant before any work begins. The numbers
+ * of schedules and open tasks are bounded, too. The defaults apply to keys of tenants, and the root key is limited only
+ * by limits that were set for the tenant (docs/limits.md).
  */
 
 import { isDeepStrictEqual } from 'node:util';

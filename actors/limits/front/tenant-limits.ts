@@ -1,6 +1,5 @@
 /**
- * Sets, reads and removes limits of tenants. The first shard commits each change, which is applied
- * before the response.
+ * Sets, reads and removes limits of tenants. The first shard commits each change, which is applied before the response.
  */
 
 import {

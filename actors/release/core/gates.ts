@@ -23,29 +23,24 @@ export interface Outcomes {
   readonly is_earlier: boolean;
 }
 
-export interface RunsToJudge {
-  readonly since: string;
-  readonly baseline: string;
-  readonly from: string;
-  /** Earlier runs are read only if the baseline has fewer runs than this. */
-  readonly sample: number;
-}
-
 /** Maximum age of baseline runs from before the canary. */
 const HISTORY_MS = 30 * 86_400_000;
 const HISTORY_RUNS_MAX = 100_000;
 
 export function runsToJudge(
   release: Pick<ReleaseRow, 'gates' | 'baseline_sequence_id' | 'canary_started_at' | 'created_at'>,
-): RunsToJudge {
+) {
   const since = release.canary_started_at ?? release.created_at;
   return {
     since,
     baseline: release.baseline_sequence_id,
     from: isoTime(Math.max(0, Date.parse(since) - HISTORY_MS)),
+    // Earlier runs are read only if the baseline has fewer runs than this.
     sample: Math.min(largestSample(release.gates), HISTORY_RUNS_MAX),
   };
 }
+
+export type RunsToJudge = ReturnType<typeof runsToJudge>;
 
 /** The largest sample that a gate requires of either version. */
 export function largestSample(gates: readonly Gate[]): number {

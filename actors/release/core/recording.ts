@@ -120,7 +120,6 @@ export interface Recording {
   readonly failedBlocks: ReadonlySet<string>;
 }
 
-/** The run cannot be replayed. */
 export class NotReplayable extends Error {}
 
 /** Maximum attempts of one visit; more could not be replayed within the turn limit. */

@@ -100,19 +100,6 @@ function subscriptionText({ events, ...row }: SubscriptionRow): string {
   return JSON.stringify({ ...row, events: JSON.parse(events) });
 }
 
-/** `RedeliverPreview`. @param isSigned whether webhooks to addresses of the deployment are signed */
-function previewText(row: OutboxRow, isSigned: boolean): string {
-  return JSON.stringify({
-    url: row.url,
-    event_type: row.event_type,
-    payload_bytes: Buffer.byteLength(row.body),
-    will_be_signed: isSigned || row.subscription_id !== null,
-    previous_delivery_id: row.delivery_id ?? undefined,
-    previous_attempts: row.attempts,
-    last_error: row.last_error,
-  });
-}
-
 /** The body is JSON from the engine, inserted verbatim. */
 function outboxText({ body, last_error, ...row }: OutboxRow): string {
   return `${withoutNulls({ ...row, last_error }).slice(0, -1)},"payload":${body}}`;
@@ -142,7 +129,17 @@ export function openWebhookFront({ settings }: Pick<FrontKernel, 'settings'>) {
       'webhooks.redeliverPreview': async ({ reads }, { params: { id } }) => {
         const row = await webhookById.row(reads, id);
         if (row === undefined) throw notFound(`webhook ${id}`);
-        return jsonReply(previewText(row, settings.webhookSecret !== undefined));
+        const { url, event_type, last_error } = row;
+        const preview = {
+          url,
+          event_type,
+          payload_bytes: Buffer.byteLength(row.body),
+          will_be_signed: settings.webhookSecret !== undefined || row.subscription_id !== null,
+          previous_delivery_id: row.delivery_id ?? undefined,
+          previous_attempts: row.attempts,
+          last_error,
+        };
+        return jsonReply(JSON.stringify(preview));
       },
       'webhooks.deliveries': async ({ reads }, call) => {
         const query = { ...call.query, offset: 0 };
