@@ -24,7 +24,7 @@ import { isoTime } from '../../src/base/time.js';
 import { judgeDefinition, judgementOf } from '../../src/http/definition.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Kernel } from '../runtime/kernel.js';
-import type { Call } from '../runtime/operation.js';
+import type { Call, Operations, RouteOperations } from '../runtime/operation.js';
 import { Publisher } from '../runtime/publisher.js';
 import type { Messages, Room } from '../runtime/room.js';
 import { Service } from '../runtime/service.js';
@@ -77,6 +77,30 @@ export class Catalog implements Room {
     'sequence.settled': ({ sequence, shard }) => this.blocked(sequence, shard),
     'names.settled': ({ version, shard }) => this.#publisher.settled(version, shard),
   } satisfies Messages;
+  readonly #routes = {
+    'sequences.create': {
+      isLookedThrough: true,
+      serve: (call, query) => this.#create(call, query),
+    },
+    'sequences.validate': {
+      isRead: true,
+      isLookedThrough: true,
+      serve: (call, query) => this.#validate(call, query),
+    },
+    'sequences.update': { serve: (call) => this.#update(call) },
+    'sequences.deprecate': { serve: (call) => this.#deprecate(call) },
+  } satisfies RouteOperations;
+  /** The front deletes a sequence, and ends its deletion (`actors/instance/front/removal.ts`). */
+  readonly operations = {
+    ...this.#routes,
+    'catalog.delete': {
+      serve: ({ request, tenant, target, body }: Call<SequenceDeleteQuery>) =>
+        this.delete(request, tenant, target, body),
+    },
+    'catalog.forget': {
+      serve: ({ request, target }: Call<undefined>) => this.forget(request, target),
+    },
+  } satisfies Operations;
 
   constructor(deps: CatalogDeps) {
     this.#deps = deps;
@@ -90,7 +114,7 @@ export class Catalog implements Room {
     return [this.#publisher];
   }
 
-  create(call: Call<CreateSequence>, query: SequenceCheckQuery): void {
+  #create(call: Call<CreateSequence>, query: SequenceCheckQuery): void {
     const { request, tenant, body } = call;
     const owner = ownerOf(tenant, body);
     const warnings = warningsOf('sequences.create', call, query, this.#deps.stepTimeoutMaxMs);
@@ -104,8 +128,8 @@ export class Catalog implements Room {
     });
   }
 
-  /** Answers as `create` would, regardless of stored sequences. @throws EngineError */
-  validate(call: Call<CreateSequence>, query: SequenceCheckQuery): void {
+  /** Answers as a creation would, regardless of stored sequences. @throws EngineError */
+  #validate(call: Call<CreateSequence>, query: SequenceCheckQuery): void {
     const { request, tenant, body } = call;
     ownerOf(tenant, body);
     const warnings = warningsOf('sequences.validate', call, query, this.#deps.stepTimeoutMaxMs);
@@ -138,7 +162,7 @@ export class Catalog implements Room {
     return warnings.length === 0 ? { id } : { id, warnings };
   }
 
-  deprecate(request: number, tenant: string, id: string): void {
+  #deprecate({ request, tenant, target: id }: Call): void {
     this.#change(
       request,
       tenant,
@@ -149,7 +173,7 @@ export class Catalog implements Room {
   }
 
   /** Names resolve to the sequence, or no longer do, before the response. */
-  update({ request, tenant, target: id, body: { hold } }: Call<UpdateSequence>): void {
+  #update({ request, tenant, target: id, body: { hold } }: Call<UpdateSequence>): void {
     this.#change(request, tenant, id, (turn) => turn.put(SEQUENCE.hold, id, { id, hold }));
   }
 

@@ -1,8 +1,6 @@
 /** Sequences with their plans and names; on the first shard also definitions, API keys and tenant limits. */
 
-import type { SequenceDeleteQuery } from '../../schema/sequence.js';
 import { type Kernel, onFirstShard } from '../runtime/kernel.js';
-import type { Call, Operations, RouteOperations } from '../runtime/operation.js';
 import { Catalog, type CatalogDeps, type CatalogNeededLoads } from './catalog.js';
 import { keyOperations, tenantLimitOperations } from './front-rows.js';
 import { Names } from './names.js';
@@ -30,42 +28,9 @@ export function openCatalog(
   const definitions = onFirstShard(kernel, () => {
     const { stepTimeoutMaxMs } = settings;
     const catalog = new Catalog({ ...kernel, stepTimeoutMaxMs, deprecated });
-    const operations = {
-      ...sequenceOperations(catalog),
-      ...keyOperations(kernel),
-      ...tenantLimitOperations(kernel),
-    };
+    const operations = { ...keyOperations(kernel), ...tenantLimitOperations(kernel) };
     return { parts: [catalog], operations };
   });
   const blocks = new SequenceBlocks({ ...kernel, plans });
   return { plans, names, parts: [plans, names, blocks, definitions] };
-}
-
-export function sequenceOperations(catalog: Catalog) {
-  const routes = {
-    'sequences.create': {
-      isLookedThrough: true,
-      serve: (call, query) => catalog.create(call, query),
-    },
-    'sequences.validate': {
-      isRead: true,
-      isLookedThrough: true,
-      serve: (call, query) => catalog.validate(call, query),
-    },
-    'sequences.update': { serve: (call) => catalog.update(call) },
-    'sequences.deprecate': {
-      serve: ({ request, tenant, target }) => catalog.deprecate(request, tenant, target),
-    },
-  } satisfies RouteOperations;
-  /** The deletion of a sequence, and its end (`actors/instance/front/removal.ts`). */
-  const own = {
-    'catalog.delete': {
-      serve: ({ request, tenant, target, body }: Call<SequenceDeleteQuery>) =>
-        catalog.delete(request, tenant, target, body),
-    },
-    'catalog.forget': {
-      serve: ({ request, target }: Call<undefined>) => catalog.forget(request, target),
-    },
-  } satisfies Operations;
-  return { ...routes, ...own };
 }

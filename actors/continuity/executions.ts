@@ -141,7 +141,8 @@ export const acceptHandoff: Serve<'handoffs.accept'> = async (service, { tenant,
   if (here.tenant_id !== handoff.tenant_id) {
     throw conflict(`instance ${instance} was not imported for it`);
   }
-  requireTransfer(service, acceptance);
+  requireState(service, handoff, 'exported');
+  requireExecution(acceptance, 'transferring');
   const imported = await rows.one('importOf', instance);
   const isImport =
     imported?.tenant_id === handoff.tenant_id &&
@@ -180,16 +181,12 @@ async function acceptElsewhere(
     const shown = handoffView(handoff, service.now);
     return granted({ handoff: shown, execution: shownExecution(execution) });
   }
-  requireTransfer(service, acceptance);
+  requireState(service, handoff, 'exported');
+  requireExecution(acceptance, 'transferring');
   const { unit, reply } = await accepted(service, acceptance);
   const expect = { fence: 'transferring', epoch: execution.epoch } as const;
   await unit.commit({ expect, changes: [MOVED_FENCE] });
   return granted(reply);
-}
-
-function requireTransfer(service: ExecutionService, acceptance: Acceptance): void {
-  requireState(service, acceptance.handoff, 'exported');
-  requireExecution(acceptance, 'transferring');
 }
 
 /** The writes of every acceptance; the caller commits them. */

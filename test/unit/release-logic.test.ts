@@ -13,8 +13,8 @@ import {
   gateActor,
   gateReason,
   judge,
-  largestSample,
   promotionReason,
+  runsToJudge,
   validationReason,
   verdictOf,
 } from '../../actors/release/core/gates.js';
@@ -170,8 +170,18 @@ describe('the evidence', () => {
         { gate: gates[1], baseline_rate: 1, candidate_rate: 0, verdict: 'pass' },
       ],
     });
-    assert.deepEqual([largestSample(gates), largestSample([])], [3, 0]);
-    assert.equal(largestSample([gateOf(0, 0)]), 1);
+    const begun = {
+      baseline_sequence_id: 'b',
+      canary_started_at: null,
+      created_at: '2026-01-01T00:00:00Z',
+    };
+    const samples = [gates, [], [gateOf(0, 0)]].map((some) =>
+      runsToJudge({ ...begun, gates: some }),
+    );
+    assert.deepEqual(
+      samples.map(({ sample }) => sample),
+      [3, 0, 1],
+    );
   });
 
   test('has a rate for each version that has any, also when it is inconclusive', () => {

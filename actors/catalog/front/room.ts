@@ -5,12 +5,12 @@ import { sequenceNotFound } from '../../../src/core/sequence-not-found.js';
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
 import { jsonReply, listBy, listQuery } from '../../../src/http/operation.js';
 import type { Shards } from '../../runtime/shards.js';
+import type { Catalog } from '../catalog.js';
 import type { keyOperations } from '../front-rows.js';
-import type { sequenceOperations } from '../room.js';
 import { KeyOperations, liveKeys } from './api-keys.js';
 import { sequenceById, sequenceByName, sequenceList, versionList } from './sequence-reads.js';
 
-type Client = Shards<typeof keyOperations> & Shards<typeof sequenceOperations>;
+type Client = Shards<typeof keyOperations> & Shards<() => Catalog['operations']>;
 const CATALOG_SHARD = 0;
 
 /** @param onDeleted called when instances of a deleted sequence may have to be removed */

@@ -1,7 +1,7 @@
 /** Instances on the front thread: reads, approvals, and removal. */
 
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
-import type { sequenceOperations } from '../../catalog/room.js';
+import type { Catalog } from '../../catalog/catalog.js';
 import type { Shards } from '../../runtime/shards.js';
 import type { instanceOperations as ownerOperations } from '../operations.js';
 import { approvalOperations } from './approvals.js';
@@ -11,13 +11,13 @@ import { ManyInstances } from './many-instances.js';
 import { endedPage, orphans, Retention, SequenceRemoval } from './removal.js';
 import { RetryPreviews } from './retry-previews.js';
 
-type Catalog = Shards<typeof sequenceOperations>;
+type Sequences = Shards<() => Catalog['operations']>;
 const DAY_MS = 86_400_000;
 
-export function openInstanceFront(kernel: FrontKernel<Catalog & Shards<typeof ownerOperations>>) {
+export function openInstanceFront(kernel: FrontKernel<Sequences & Shards<typeof ownerOperations>>) {
   const { reads, client, settings, placement } = kernel;
   const { publicUrl, retentionDays } = settings;
-  const catalog: Catalog = client;
+  const catalog: Sequences = client;
   const many = new ManyInstances(client);
   const removal = new SequenceRemoval({
     ...kernel,

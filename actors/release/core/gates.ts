@@ -36,16 +36,11 @@ export function runsToJudge(
     baseline: release.baseline_sequence_id,
     from: isoTime(Math.max(0, Date.parse(since) - HISTORY_MS)),
     // Earlier runs are read only if the baseline has fewer runs than this.
-    sample: Math.min(largestSample(release.gates), HISTORY_RUNS_MAX),
+    sample: Math.min(Math.max(0, ...release.gates.map(leastOf)), HISTORY_RUNS_MAX),
   };
 }
 
 export type RunsToJudge = ReturnType<typeof runsToJudge>;
-
-/** The largest sample that a gate requires of either version. */
-export function largestSample(gates: readonly Gate[]): number {
-  return Math.max(0, ...gates.map(leastOf));
-}
 
 export function judge(
   gates: readonly Gate[],
