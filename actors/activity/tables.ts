@@ -1,6 +1,7 @@
 /** Created and ended instances by tenant and minute. */
 
-import { mutations, prune, set } from '../../src/db/mutation.js';
+import { mutations, set } from '../../src/db/mutation.js';
+import { prune } from '../../src/db/statements.js';
 import { table } from '../../src/db/table.js';
 
 export const ACTIVITY = table(

@@ -1,6 +1,7 @@
 /** Tables of events, waits, and takes. Pure. */
 
-import { clear, insert, mutations, prune, set, update } from '../../src/db/mutation.js';
+import { clear, insert, mutations, set, update } from '../../src/db/mutation.js';
+import { prune } from '../../src/db/statements.js';
 import { belonging, table } from '../../src/db/table.js';
 
 export const EVENTS = table('events', ['id'], {

@@ -1,6 +1,7 @@
 /** Tables of webhooks: the outbox, subscriptions, and the log of deliveries. Pure. */
 
-import { clear, drop, insert, mutations, prune, set } from '../../src/db/mutation.js';
+import { clear, drop, insert, mutations, set } from '../../src/db/mutation.js';
+import { prune } from '../../src/db/statements.js';
 import { table } from '../../src/db/table.js';
 
 export const WEBHOOK_OUTBOX = table(

@@ -203,30 +203,6 @@ export function special<const F extends Fields>(
   return { ...UNNAMED, does: 'special', table, fields, merge, group, text };
 }
 
-/**
- * Deletes up to a thousand rows from before a time.
- * @param order columns of an index, the time first @param which further conditions
- */
-export function prune<T extends Table>(
-  table: T,
-  order: readonly ColumnOf<T>[],
-  which: readonly string[] = [],
-) {
-  const { name, key } = table;
-  const where = [...which, `${order[0]} < r.before`].join(' and ');
-  const isOld = key.map((column) => `t.${column} = old.${column}`).join(' and ');
-  return special(
-    table,
-    'latest',
-    { before: 'timestamptz' },
-    (rows) => `
-delete from ${name} t using ${rows} cross join lateral (
-  select ${key.join(', ')} from ${name} where ${where}
-  order by ${order.join(', ')} limit 1000 offset 0) as old
-where ${isOld}`,
-  );
-}
-
 export function fieldsOf(mutation: Mutation): (readonly [name: string, type: BaseType])[] {
   if (mutation.does === 'special') return Object.entries(mutation.fields);
   const { table, columns } = mutation;

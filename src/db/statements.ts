@@ -12,9 +12,10 @@ import {
   type Gate,
   type Insert,
   type Mutation,
+  special,
   type Update,
 } from './mutation.js';
-import { columnType, type Table, table } from './table.js';
+import { type ColumnOf, columnType, type Table, table } from './table.js';
 
 export interface Statement {
   readonly name: string;
@@ -205,4 +206,28 @@ function typedCells(mutation: Mutation, cell: (number: number) => string): strin
   return fieldsOf(mutation)
     .map(([name, type], i) => `${cell(i + 1)}::${type} as ${name}`)
     .join(', ');
+}
+
+/**
+ * Deletes up to a thousand rows from before a time.
+ * @param order columns of an index, the time first @param which further conditions
+ */
+export function prune<T extends Table>(
+  table: T,
+  order: readonly ColumnOf<T>[],
+  which: readonly string[] = [],
+) {
+  const { name, key } = table;
+  const where = [...which, `${order[0]} < r.before`].join(' and ');
+  const isOld = key.map((column) => `t.${column} = old.${column}`).join(' and ');
+  return special(
+    table,
+    'latest',
+    { before: 'timestamptz' },
+    (rows) => `
+delete from ${name} t using ${rows} cross join lateral (
+  select ${key.join(', ')} from ${name} where ${where}
+  order by ${order.join(', ')} limit 1000 offset 0) as old
+where ${isOld}`,
+  );
 }
