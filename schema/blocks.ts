@@ -6,6 +6,7 @@
 import type { TObject, TProperties, TSchema } from '@sinclair/typebox';
 import * as t from './common.js';
 import { BUILTIN_HANDLERS, PARAMS_NOTE } from './handlers.js';
+import { words } from './states.js';
 import { Delay, Retry, SendWindow, WaitForInput } from './step-options.js';
 
 /** Bounds against deep stacks and endless turns (docs/reference/blocks.md). */
@@ -283,14 +284,8 @@ const HOOK_MEMBERS = {
   params: Step.properties.params,
   timeout: t.nullish(t.DurationMs, `Time limit in ms. Default and maximum: ${HOOK_TIMEOUT_MS}.`),
   ...t.unsupported(
-    'delay',
-    'retry',
-    'send_window',
-    'rate_limit_key',
-    'queue_name',
-    'cancellable',
-    'merge_output',
-    'output_schema',
+    ...words('delay retry send_window rate_limit_key queue_name'),
+    ...words('cancellable merge_output output_schema'),
   ),
 };
 

@@ -1,7 +1,7 @@
 /** Parses a query string into values for its schema. */
 
 import type { TObject, TSchema } from '@sinclair/typebox';
-import { isStrict } from './common.js';
+import { INTEGER_MAX, isStrict } from './common.js';
 import { findingOfStray, shownName } from './finding.js';
 import type { Checked } from './validators.js';
 
@@ -60,7 +60,8 @@ function names(schema: TObject): string[] {
 function typedValue(property: TSchema, text: string, before: unknown): unknown {
   switch (property.type) {
     case 'integer':
-      return /^-?\d{1,400}$/.test(text) ? clampInteger(Number(text)) : text;
+      if (!/^-?\d{1,400}$/.test(text)) return text;
+      return Math.max(-INTEGER_MAX, Math.min(Number(text), INTEGER_MAX)) + 0;
     case 'boolean':
       if (text === 'true' || text === '1') return true;
       return text === 'false' || text === '0' ? false : text;
@@ -70,17 +71,10 @@ function typedValue(property: TSchema, text: string, before: unknown): unknown {
       return all.length === 0 ? undefined : all;
     }
     default:
-      return text === '' ? undefined : mended(property, text);
+      if (text === '') return undefined;
+      // A plus that was not written as %2B was decoded to a space.
+      return property.format === 'date-time' ? text.replace(/ (?=\d\d:\d\d$)/, '+') : text;
   }
-}
-
-/** A plus that was not written as %2B was decoded to a space. */
-function mended({ format }: TSchema, text: string): string {
-  return format === 'date-time' ? text.replace(/ (?=\d\d:\d\d$)/, '+') : text;
-}
-
-function clampInteger(value: number): number {
-  return Math.max(-Number.MAX_SAFE_INTEGER, Math.min(value, Number.MAX_SAFE_INTEGER)) + 0;
 }
 
 function decodePair(pair: string): readonly [name: string, text: string] | undefined {

@@ -123,7 +123,11 @@ function decodeSegment(segment: string): string | undefined {
 function addRoute(route: Route): void {
   let node = tree;
   for (const segment of route.path.split('/').slice(1)) {
-    node = segment.startsWith('{') ? parameterNode(node) : fixedNode(node, segment);
+    const next = segment.startsWith('{') ? node.parameter : node.fixed.get(segment);
+    const child = next ?? newNode();
+    if (segment.startsWith('{')) node.parameter = child;
+    else node.fixed.set(segment, child);
+    node = child;
   }
   node.routes ??= new Map();
   node.routes.set(route.method, route);
@@ -132,15 +136,4 @@ function addRoute(route: Route): void {
     wholePaths.set(route.path, node);
     wholePaths.set(PREFIX + route.path, node);
   }
-}
-
-function parameterNode(node: PathNode): PathNode {
-  node.parameter ??= newNode();
-  return node.parameter;
-}
-
-function fixedNode(node: PathNode, segment: string): PathNode {
-  const next = node.fixed.get(segment) ?? newNode();
-  node.fixed.set(segment, next);
-  return next;
 }

@@ -5,7 +5,6 @@
 
 import { type JsonObject, textOfJson } from '../../src/base/json.js';
 import { isoTimeOrNull } from '../../src/base/time.js';
-import { shownRuntime } from '../../src/core/instance-state.js';
 import { NOTE_MARK } from '../../src/core/progress.js';
 import { columnsBut, type StoredRow } from '../../src/db/table.js';
 import { dataText } from './context-data.js';
@@ -129,9 +128,8 @@ function cancellingTexts({ runtime }: Pick<InstanceWireRow, 'runtime'>): {
   readonly runtime?: string;
 } {
   if (!runtime.includes('"cancelling":')) return {};
-  const section = JSON.parse(runtime) as JsonObject;
-  const { cancelling } = section;
-  return { cancelling: JSON.stringify(cancelling), runtime: JSON.stringify(shownRuntime(section)) };
+  const { cancelling, ...shown } = JSON.parse(runtime) as JsonObject;
+  return { cancelling: JSON.stringify(cancelling), runtime: JSON.stringify(shown) };
 }
 
 /** `InstanceContext`. */

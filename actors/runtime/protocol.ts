@@ -9,30 +9,13 @@ import type { ErrorData } from '../../src/base/errors.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { StepTry } from '../../src/core/progress.js';
 import type { SecretText } from '../../src/core/secret-texts.js';
+import type { ShardRequest } from '../../src/http/shards.js';
 
 /** Secrets that the parameters of a call refer to. */
 export type NamedSecrets = { readonly tenant: string; readonly texts: readonly SecretText[] };
 
-export interface Request {
+export interface Request extends ShardRequest<string> {
   readonly id: number;
-  /** Its row in the table of operations. */
-  readonly operation: string;
-  /** '' if the caller named none, which only an optional tenant header allows. */
-  readonly tenant: string;
-  /** The parameters of the path in lower case, separated by slashes. */
-  readonly target: string;
-  /** JSON text as received; '' without a body. */
-  readonly body: string;
-  /** Validated; absent if the route has no query. */
-  readonly query?: Readonly<Record<string, unknown>> | undefined;
-  /** From a traced caller; well formed. */
-  readonly traceparent?: string | undefined;
-  /** The key of the caller allows a worker to receive the secrets of its tasks. */
-  readonly maySeeSecrets?: true | undefined;
-  /** The reply omits the record. */
-  readonly isBrief?: true | undefined;
-  /** The name of the key, only for routes of signals. */
-  readonly by?: string | undefined;
 }
 
 export interface RequestPost {

@@ -42,7 +42,7 @@ export const ROOMS: readonly Room[] = [
   room(
     'actors/runtime',
     'host and turn of actors, loading, messages',
-    `${GROUND} src/metrics src/db`,
+    `${GROUND} src/metrics src/db src/http`,
   ),
   room('actors/catalog', 'sequences, plans, API keys, limits of tenants', FLOOR),
   room('actors/credential', 'what steps authenticate with', `${FLOOR} src/handlers`),

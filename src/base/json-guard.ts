@@ -60,7 +60,8 @@ export type JsonResult =
  */
 export function parseJson(text: string, limits: JsonLimits = DEFAULT_JSON_LIMITS): JsonResult {
   const { maxValues, areNamesUnique } = limits;
-  if (maxValues !== undefined && hasMoreValues(text, maxValues)) {
+  const mayHaveMore = maxValues !== undefined && text.length >= 2 * maxValues;
+  if (mayHaveMore && new ValueCount(maxValues).takeText(text)) {
     return { ok: false, problem: { kind: 'values', message: tooManyValues(limits) } };
   }
   if (!text.isWellFormed()) {
@@ -84,10 +85,6 @@ export function parseJson(text: string, limits: JsonLimits = DEFAULT_JSON_LIMITS
 
 export function tooManyValues({ maxValues }: JsonLimits): string {
   return `the body has more than ${maxValues} values and names of members`;
-}
-
-function hasMoreValues(text: string, most: number): boolean {
-  return text.length >= 2 * most && new ValueCount(most).takeText(text);
 }
 
 /** Counts values and names in pieces of a text, so that a body with too many is rejected before its end. */
@@ -163,7 +160,8 @@ function findRepeatedName(text: string): Hazard | undefined {
       start = tokens.start;
       end = tokens.end;
     } else if (code === COLON) {
-      const name = nameOf(text.slice(start, end));
+      const token = text.slice(start, end);
+      const name: string = token.includes('\\') ? JSON.parse(token) : token.slice(1, -1);
       const names = open.at(-1) ?? new Set();
       if (names.has(name)) {
         const message = `the name ${JSON.stringify(clip(name))} for a second member of one object`;
@@ -174,10 +172,6 @@ function findRepeatedName(text: string): Hazard | undefined {
     else if (isClosing(code)) open.pop();
   }
   return undefined;
-}
-
-function nameOf(token: string): string {
-  return token.includes('\\') ? (JSON.parse(token) as string) : token.slice(1, -1);
 }
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true });

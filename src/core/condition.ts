@@ -6,7 +6,7 @@
 
 import { clip } from '../base/bounds.js';
 import { type JsonValue, ownValue } from '../base/json.js';
-import { callFunction, isFunction } from './expression/functions.js';
+import { FUNCTIONS } from './expression/functions.js';
 import {
   combine,
   compare,
@@ -118,7 +118,7 @@ function isMeantAsExpression(text: string, value: string): boolean {
       ? OPENING.test(value) ||
         (value.includes(' ? ') && value.includes(' : ')) ||
         (isRootedPath(value) && ARITHMETIC.test(value))
-      : isFunction(called);
+      : FUNCTIONS.has(called);
   return isComputed && parseExpression(text).ok;
 }
 
@@ -166,12 +166,10 @@ function evaluate(node: Expression, run: Evaluation): JsonValue {
       return node.operands.some((operand) => isTruthy(evaluate(operand, run)));
     case 'choose':
       return evaluate(isTruthy(evaluate(node.test, run)) ? node.yes : node.no, run);
-    case 'call':
-      return callFunction(
-        node.name,
-        node.args.map((arg) => evaluate(arg, run)),
-        run,
-      );
+    case 'call': {
+      const args = node.args.map((arg) => evaluate(arg, run));
+      return FUNCTIONS.get(node.name)?.(args, run) ?? null;
+    }
   }
 }
 

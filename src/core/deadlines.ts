@@ -11,11 +11,9 @@ import {
   type StepPhase,
   type StepRecord,
 } from '../../schema/execution.js';
-import type { FailureCode } from '../../schema/failure.js';
 import type { UnixMs } from '../base/time.js';
 import { cut } from './cutting.js';
 import type { Evaluation } from './evaluation.js';
-import { failureOfWhole } from './failures.js';
 import type { NodePlace, PlanNode } from './plan-nodes.js';
 
 interface Deadline {
@@ -144,13 +142,6 @@ export function timeOutBlock(run: Evaluation, node: NodePlace, record: OpenRecor
 
 export function startTimeLimit({ snapshot, execution, env }: Evaluation): void {
   if (snapshot.timeoutMs != null) execution.u = env.now + snapshot.timeoutMs;
-}
-
-export function noteTimeOut({ execution, snapshot, env, progress }: Evaluation): void {
-  progress.counts.timeouts += 1;
-  const code: FailureCode = 'instance_timeout';
-  const message = `the instance timed out after ${snapshot.timeoutMs} ms`;
-  execution.y = failureOfWhole(code, message, env.now);
 }
 
 /** The time limit of a node that applies even while nothing may start: for a sleep or gate, only its deadline. */

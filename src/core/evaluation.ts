@@ -34,7 +34,7 @@ import {
   mergeIntoItems,
 } from './loop-items.js';
 import { isFailure, isOutsideCleanUp } from './owed.js';
-import { iterationOf, pathOf, rangeOf, runKey } from './paths.js';
+import { iterationOf, pathOf, rangeOf } from './paths.js';
 import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
 import {
   type AuditEvent,
@@ -481,7 +481,7 @@ export class Evaluation {
   }
 
   snapshotKey(node: NodePlace): string {
-    return runKey(this.execution, node);
+    return `${this.iterationOf(node)}:${node.id}`;
   }
 
   snapshotOf(node: NodePlace): readonly JsonValue[] {

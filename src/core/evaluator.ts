@@ -17,7 +17,7 @@ import {
   isDeadlineHandler,
   recoverDeadlineHandlers,
 } from './deadline-handlers.js';
-import { isDeferred, limitOf, noteTimeOut, shiftLimits, startTimeLimit } from './deadlines.js';
+import { isDeferred, limitOf, shiftLimits, startTimeLimit } from './deadlines.js';
 import { Evaluation } from './evaluation.js';
 import { failureOfWhole, isErrorRow } from './failures.js';
 import {
@@ -310,7 +310,9 @@ function runOn(run: Evaluation): void {
     return;
   }
   if (execution.u !== undefined && execution.u <= env.now && execution.e === undefined) {
-    noteTimeOut(run);
+    run.progress.counts.timeouts += 1;
+    const message = `the instance timed out after ${snapshot.timeoutMs} ms`;
+    execution.y = failureOfWhole('instance_timeout', message, env.now);
     // Like the signal `cancel`, but the instance fails in the end.
     if (!cutRoots(run)) {
       run.dropQueue();

@@ -202,11 +202,4 @@ export function forgetCancelling({ runtime }: Snapshot): void {
   if (runtime.cancelling !== undefined) delete runtime.cancelling;
 }
 
-/** The section as on the wire, without the note `cancelling`. */
-export function shownRuntime(runtime: JsonObject): JsonObject {
-  if (runtime.cancelling === undefined) return runtime;
-  const { cancelling: _, ...shown } = runtime;
-  return shown;
-}
-
 export const cancellingIn = (runtime: JsonObject) => runtime.cancelling as Cancelling | undefined;

@@ -28,10 +28,6 @@ export function iterationOf({ o }: Execution, { loops, slots }: NodePlace): stri
   return loops.map((index, at) => iterationAt(o[index], slots[at]!)).join('.');
 }
 
-export function runKey(execution: Execution, node: NodePlace): string {
-  return `${iterationOf(execution, node)}:${node.id}`;
-}
-
 /** The node of a block in an iteration; undefined when there is no such block, or the iteration is not running. */
 export function nodeAt(plan: Plan, execution: Execution, blockId: string, iteration: string) {
   const first = plan.nodes[plan.indexOf.get(blockId) ?? -1];

@@ -81,12 +81,6 @@ export async function restoreLease(connectionString: string, ttlMs: number): Pro
   );
 }
 
-/** @throws SchemaError */
-export async function prepareSchema(connectionString: string, mayMigrate: boolean): Promise<void> {
-  if (mayMigrate) await migrate(connectionString);
-  else await expectSchema(connectionString);
-}
-
 /** @throws SchemaError unless the schema is the one that this program needs */
 export async function expectSchema(
   connectionString: string,
@@ -175,7 +169,9 @@ async function apply(client: pg.ClientBase, migration: Migration, skipped: RegEx
   try {
     await client.query('set local statement_timeout = 0');
     for (const text of statementsIn(migration.sql)) {
-      if (!skipped.test(text)) await client.query(alone(text));
+      // The extended protocol rejects a text with two statements.
+      const query = { text, queryMode: 'extended' };
+      if (!skipped.test(text)) await client.query(query);
     }
     await client.query(
       `insert into schema_migrations (version, name, checksum) values ($1::int, $2::text, $3::text)`,
@@ -188,11 +184,6 @@ async function apply(client: pg.ClientBase, migration: Migration, skipped: RegEx
     const reason = error instanceof Error ? error.message : String(error);
     throw new SchemaError(`migration ${migration.name} failed: ${reason}`, { cause: error });
   }
-}
-
-/** Uses the extended protocol, in which Postgres rejects a text with two statements. */
-function alone(text: string): pg.QueryConfig {
-  return { text, queryMode: 'extended' } as pg.QueryConfig;
 }
 
 async function withMigrationLock<T>(client: pg.ClientBase, work: () => Promise<T>): Promise<T> {

@@ -6,37 +6,17 @@
 import { randomFillSync } from 'node:crypto';
 import http from 'node:http';
 import { BODY_BYTES_ANYWHERE } from '../../schema/route-row.js';
+import { words } from '../../schema/states.js';
 import { EngineError, invalid, tooLarge, unsupportedEncoding } from '../base/errors.js';
 import type { BodyLimits, HttpRequest } from './server.js';
 
-/** The headers that are stored. The first four are for the transport itself. */
-const CAPTURED_HEADERS = [
-  'host',
-  'content-length',
-  'transfer-encoding',
-  'access-control-request-method',
-  'authorization',
-  'x-api-key',
-  'x-tenant-id',
-  'x-cell',
-  'content-type',
-  'content-encoding',
-  'x-request-id',
-  'traceparent',
-  'tracestate',
-  'last-event-id',
-  'origin',
-  'accept',
-  'accept-encoding',
-  'if-none-match',
-  'user-agent',
-  'x-trigger-secret',
-  'x-trigger-timestamp',
-  'x-trigger-nonce',
-  'x-engine-signature',
-  'x-forwarded-for',
-  'prefer',
-] as const;
+/** The headers that are stored. The first line is for the transport itself. */
+const CAPTURED_HEADERS = words(
+  'host content-length transfer-encoding access-control-request-method',
+  'authorization x-api-key x-tenant-id x-cell content-type content-encoding x-request-id',
+  'traceparent tracestate last-event-id origin accept accept-encoding if-none-match user-agent',
+  'x-trigger-secret x-trigger-timestamp x-trigger-nonce x-engine-signature x-forwarded-for prefer',
+);
 
 /** More than browsers and proxies send together; beyond it 431. */
 const HEADER_COUNT_MAX = 48;
@@ -56,10 +36,10 @@ const FORWARDED_FOR = slotOf('x-forwarded-for');
 const PREFLIGHT_METHOD = slotOf('access-control-request-method');
 
 /** Must not be repeated: a proxy and this server could each use a different value. */
-const SINGLE_MASK = [
-  ...['host', 'content-length', 'transfer-encoding', 'authorization', 'x-api-key'],
-  ...['x-tenant-id', 'x-cell', 'content-encoding'],
-].reduce((mask, name) => mask | (1 << (SLOTS.get(name) ?? 0)), 0);
+const SINGLE_MASK = words(
+  'host content-length transfer-encoding authorization x-api-key x-tenant-id x-cell',
+  'content-encoding',
+).reduce((mask, name) => mask | (1 << slotOf(name)), 0);
 
 /** Fifteen digits are exact in a number and far beyond the limits of bodies. */
 const LENGTH = /^\d{1,15}$/;

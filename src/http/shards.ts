@@ -10,13 +10,15 @@ export type ShardReply =
 export type OnReply = (reply: ShardReply) => void;
 
 export interface ShardRequest<Operation extends string = ShardRouteId> {
+  /** Its row in the table of operations. */
   readonly operation: Operation;
   /** '' without a tenant, where the header is optional. */
   readonly tenant: string;
-  /** The path parameters, separated by slashes; '' without any. */
+  /** The path parameters in lower case, separated by slashes; '' without any. */
   readonly target: string;
   /** JSON text as received; '' without a body. */
   readonly body: string;
+  /** Validated; absent if the route has no query. */
   readonly query?: Readonly<Record<string, unknown>> | undefined;
   /** The trace context of the caller; well formed. */
   readonly traceparent?: string | undefined;

@@ -15,10 +15,10 @@ import type { Logger } from '../base/log.js';
 import { TenantActivity } from '../base/quota/tenant-activity.js';
 import { EngineClock, realClock, within } from '../base/real-clock.js';
 import type { UnixMs } from '../base/time.js';
-import { type ContinuityKeys, type Keyring, keyringOf, openingIds } from '../core/sealing/keys.js';
+import { type ContinuityKeys, type Keyring, keyringOf } from '../core/sealing/keys.js';
 import type { Lease } from '../db/lease.js';
 import { reportSealingKey } from '../db/lease-key.js';
-import { prepareSchema } from '../db/migrate.js';
+import { expectSchema, migrate } from '../db/migrate.js';
 import { createReads, type Reads } from '../db/reads.js';
 import { type DatabaseTrouble, stallOf } from '../db/trouble.js';
 import { expectFreePort } from '../http/free-port.js';
@@ -190,7 +190,7 @@ class Engine {
       cell: schema,
       id: owner,
       version: this.#options.version,
-      keyIds: openingIds(keyring),
+      keyIds: keyring?.opening.map(({ id }) => id) ?? [],
       clock: realClock,
       log,
     });
@@ -220,9 +220,8 @@ class Engine {
   async #prepareTables(urls: RoleUrls, reads: Reads, keyring: Keyring | undefined): Promise<void> {
     const startup = this.#startup;
     const { config, gate, log } = startup;
-    const { runMigrations } = config;
-    const schemaUrl = runMigrations ? urls.owner : urls.engine;
-    await startup.unlessStopped(prepareSchema(schemaUrl, runMigrations));
+    const isMigrated = config.runMigrations ? migrate(urls.owner) : expectSchema(urls.engine);
+    await startup.unlessStopped<unknown>(isMigrated);
     await startup.unlessStopped(isolateTenants(startup, urls, reads));
     gate.sealingKey = await startup.unlessStopped(reportSealingKey(urls.engine, keyring, log));
   }

@@ -16,14 +16,8 @@ import {
 type Arg = JsonValue | undefined;
 type ExpressionFunction = (args: readonly JsonValue[], run: Evaluation) => JsonValue;
 
-export function callFunction(name: string, args: readonly JsonValue[], run: Evaluation): JsonValue {
-  return FUNCTIONS.get(name)?.(args, run) ?? null;
-}
-
-export const isFunction = (name: string): boolean => FUNCTIONS.has(name);
-
 /** A map, so that a name such as `constructor` finds nothing. */
-const FUNCTIONS: ReadonlyMap<string, ExpressionFunction> = new Map<string, ExpressionFunction>([
+export const FUNCTIONS: ReadonlyMap<string, ExpressionFunction> = new Map([
   ['abs', ([value = null]) => mapNumber(value, Math.abs)],
   ['len', ([value = null], run) => chargedLength(value, run)],
   ['json', ([value = null], run) => (spendSize(value, run) ? JSON.stringify(value) : null)],

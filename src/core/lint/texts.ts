@@ -4,7 +4,7 @@ import { misspelt, suggest } from '../../../schema/suggest.js';
 import { clip } from '../../base/bounds.js';
 import { parseCondition } from '../condition.js';
 import { FILTER_NAMES } from '../expression/filters.js';
-import { FUNCTION_NAMES, isFunction } from '../expression/functions.js';
+import { FUNCTION_NAMES, FUNCTIONS } from '../expression/functions.js';
 import { parseExpression } from '../expression/parser.js';
 import { isRoot, ROOT_NAMES } from '../expression/scope.js';
 import { childrenOf, type Expression } from '../expression/syntax.js';
@@ -31,7 +31,7 @@ export interface Remarks {
 
 export function readExpression(node: Expression, remarks: Remarks): void {
   if (node.kind === 'path' || node.kind === 'word') readPath(node.path, remarks);
-  else if (node.kind === 'call' && !isFunction(node.name)) {
+  else if (node.kind === 'call' && !FUNCTIONS.has(node.name)) {
     const { name } = node;
     const message = `there is no function ${clip(name)}: it gives null`;
     remarks.note(message, () => suggest(name, FUNCTION_NAMES));

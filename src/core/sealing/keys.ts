@@ -85,11 +85,6 @@ export function keyringOf({ master, former, trusted }: ContinuityKeys): Keyring 
   return createKeyring(Buffer.from(master, 'hex'), formerKey, configured.value);
 }
 
-/** The ids of the keys that open payloads. Public: an id reveals nothing about its key. */
-export function openingIds(keyring: Keyring | undefined): string[] {
-  return keyring?.opening.map(({ id }) => id) ?? [];
-}
-
 /** Undefined unless the text is base64 of 32 bytes. */
 export function parseTransferKey(base64: string): PayloadKey | undefined {
   const key = decodeBase64Exactly(base64, KEY_BYTES);
