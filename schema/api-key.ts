@@ -30,8 +30,6 @@ export const KeyMinted = t.named('KeyMinted', {
 });
 export type KeyMinted = t.Static<typeof KeyMinted>;
 
-const KeyListQuery = t.object({ tenant_id: t.Name, ...t.ALL_BY_KEY });
-
 export const ApiKey = t.named('ApiKey', {
   id: KeyId,
   tenant_id: t.text(),
@@ -71,7 +69,7 @@ export const KEY_ROWS = {
     replies: created(KeyMinted, 409),
   }),
   'apiKeys.list': get('/api-keys', 'List the keys of a tenant, oldest first.', t.list(ApiKey), {
-    query: KeyListQuery,
+    query: t.object({ tenant_id: t.Name, ...t.ALL_BY_KEY }),
     isTenantless: true,
   }),
   'apiKeys.revoke': front.remove('/api-keys/{id}', 'Revoke a key immediately and permanently.', {

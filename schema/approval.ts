@@ -103,13 +103,11 @@ export const APPROVAL_ROWS = {
   }),
   'approvals.answer': front.post('/approvals/{id}', {
     summary: 'Answer an approval. The first answer counts.',
-    params: t.IdParams,
     body: AnswerApproval,
     replies: ok(ApprovalAnswered, 404, 409, 413),
   }),
   'approvals.link': front.post('/approvals/{id}/link', {
     summary: 'Create a link with which one person can answer once, without a key.',
-    params: t.IdParams,
     body: MakeApprovalLink,
     isBodyOptional: true,
     replies: created(ApprovalLink, 404, 409),

@@ -39,20 +39,17 @@ export const BulkJob = t.named('BulkJob', 'A change of many instances in the bac
 });
 export type BulkJob = t.Static<typeof BulkJob>;
 
-const BulkJobListQuery = t.object({
-  ...t.TenantQuery.properties,
-  state: t.optional(t.oneOf(BULK_JOB_STATES)),
-  ...t.pageOf(),
-});
-
 export const BULK_JOB_ROWS = {
   'bulkJobs.list': get('/instances/bulk/jobs', 'List bulk jobs, newest first.', t.list(BulkJob), {
-    query: BulkJobListQuery,
+    query: t.object({
+      ...t.TenantQuery.properties,
+      state: t.optional(t.oneOf(BULK_JOB_STATES)),
+      ...t.pageOf(),
+    }),
   }),
   'bulkJobs.get': getById('/instances/bulk/jobs/{id}', 'Get the progress of a bulk job.', BulkJob),
   'bulkJobs.cancel': firstShard.post('/instances/bulk/jobs/{id}/cancel', {
     summary: 'Cancel a bulk job. Completed changes remain.',
-    params: t.IdParams,
     repeats: 'the job has already finished',
     replies: ok(BulkJob, 404, 409),
   }),

@@ -50,12 +50,6 @@ export const TenantMove = t.named('TenantMove', {
 });
 export type TenantMove = t.Static<typeof TenantMove>;
 
-const MoveListQuery = t.object({
-  under_way: t.optional(t.boolean({ default: false }), 'Only unfinished moves.'),
-  limit: t.Limit(100, 1_000),
-  cursor: t.Cursor,
-});
-
 export const CELL_ROWS = {
   'cells.list': front.get('/cells', {
     summary: 'List the cells of the cluster with their engines, from the directory.',
@@ -64,7 +58,11 @@ export const CELL_ROWS = {
     replies: { 200: Cells },
   }),
   'cells.moves': get('/cells/moves', 'List tenant moves, newest first.', t.list(TenantMove), {
-    query: MoveListQuery,
+    query: t.object({
+      under_way: t.optional(t.boolean({ default: false }), 'Only unfinished moves.'),
+      limit: t.Limit(100, 1_000),
+      cursor: t.Cursor,
+    }),
     isTenantless: true,
     isAlwaysServed: true,
   }),

@@ -10,17 +10,6 @@ export const CHANGES_LIMIT_MAX = 500;
 const Cursor = (absent: string) =>
   t.text({ maxLength: 512, description: `Cursor of an earlier response; exclusive. ${absent}` });
 
-const ChangesQuery = t.strictObject({
-  tenant_id: t.optional(t.text()),
-  cursor: t.optional(Cursor('Default: the oldest entry.')),
-  limit: t.Limit(100, CHANGES_LIMIT_MAX),
-});
-
-export const ChangesStreamQuery = t.strictObject({
-  tenant_id: t.optional(t.text()),
-  cursor: t.optional(Cursor('Default: now.')),
-});
-
 /** Ascending by time and id. */
 export const Changes = t.named('Changes', {
   changes: t.list(AuditEntry),
@@ -32,12 +21,19 @@ export type Changes = t.Static<typeof Changes>;
 export const CHANGE_ROWS = {
   'changes.list': get('/changes', 'List changes of instances of a tenant, oldest first.', Changes, {
     isTenantInBody: true,
-    query: ChangesQuery,
+    query: t.strictObject({
+      tenant_id: t.optional(t.text()),
+      cursor: t.optional(Cursor('Default: the oldest entry.')),
+      limit: t.Limit(100, CHANGES_LIMIT_MAX),
+    }),
   }),
   'changes.stream': stream.get('/changes/stream', {
     summary: "Stream the changes of the tenant's instances as server-sent events.",
     isTenantInBody: true,
-    query: ChangesStreamQuery,
+    query: t.strictObject({
+      tenant_id: t.optional(t.text()),
+      cursor: t.optional(Cursor('Default: now.')),
+    }),
     contentType: 'text/event-stream',
     replies: ok(null, 429),
   }),

@@ -196,8 +196,6 @@ const StepLogQuery = t.object({
   max_bytes: MaxBytes,
 });
 
-const StreamQuery = t.object({ poll_ms: t.integer({ minimum: 0, default: 500 }) });
-
 export const RESUMABLE_STATES: readonly t.InstanceStateWord[] = words(
   'failed paused completed cancelled',
 );
@@ -229,8 +227,7 @@ export const EDIT_ROWS = {
   ),
   'instances.stream': stream.get('/instances/{id}/stream', {
     summary: 'Stream states and outputs as server-sent events until the instance finishes.',
-    params: t.IdParams,
-    query: StreamQuery,
+    query: t.object({ poll_ms: t.integer({ minimum: 0, default: 500 }) }),
     contentType: 'text/event-stream',
     replies: ok(null, 404, 503),
   }),

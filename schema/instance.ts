@@ -132,22 +132,10 @@ const TreeQuery = t.object({
   depth: t.optional(t.integer({ minimum: 0 }), 'Number of levels below the first.'),
 });
 
-const ChildListQuery = t.object({
-  ...t.ALL_BY_KEY,
-  state: t.optional(t.list(t.InstanceStateWord)),
-});
-
 export const MaxBytes = t.optional(
   t.integer({ minimum: 1 }),
   'Maximum size of the response, which has at least one row.',
 );
-
-const OutputListQuery = t.object({ ...BLOCK_QUERY, ...t.ALL_BY_KEY, max_bytes: MaxBytes });
-
-const AuditListQuery = t.object({
-  limit: t.Limit(AUDIT_LIMIT_DEFAULT, t.LIST_LIMIT_MAX, 1),
-  cursor: t.Cursor,
-});
 
 const TimelineQuery = t.strictObject({
   ...BLOCK_QUERY,
@@ -334,7 +322,7 @@ export const Timeline = t.named('Timeline', {
 export type Timeline = t.Static<typeof Timeline>;
 
 /** Reads of the current state, by its owner. */
-const ask = rowsOf({ method: 'GET', owner: 'by-id', params: t.IdParams }, 400, 404);
+const ask = rowsOf({ method: 'GET', owner: 'by-id' }, 400, 404);
 
 export const INSTANCE_ROWS = {
   'instances.create': byBody.post('/instances', {
@@ -407,19 +395,29 @@ export const INSTANCE_ROWS = {
     '/instances/{id}/outputs',
     'List block outputs, oldest first.',
     t.list(BlockOutput),
-    { query: OutputListQuery },
+    { query: t.object({ ...BLOCK_QUERY, ...t.ALL_BY_KEY, max_bytes: MaxBytes }) },
   ),
   'instances.children': getById(
     '/instances/{id}/children',
     'List the child instances, oldest first.',
     InstanceList,
-    { query: ChildListQuery },
+    {
+      query: t.object({
+        ...t.ALL_BY_KEY,
+        state: t.optional(t.list(t.InstanceStateWord)),
+      }),
+    },
   ),
   'instances.audit': getById(
     '/instances/{id}/audit',
     'List the audit entries of an instance, newest first.',
     t.list(AuditEntry),
-    { query: AuditListQuery },
+    {
+      query: t.object({
+        limit: t.Limit(AUDIT_LIMIT_DEFAULT, t.LIST_LIMIT_MAX, 1),
+        cursor: t.Cursor,
+      }),
+    },
   ),
   'instances.timeline': getById(
     '/instances/{id}/timeline',

@@ -27,8 +27,6 @@ export type RateLimit = t.Static<typeof RateLimit>;
 
 const LimitKey = t.text({ pattern: '\\S', maxLength: t.KEY_LENGTH_MAX });
 
-const RateLimitListQuery = t.object({ ...t.TenantQuery.properties, ...t.ALL_ROWS });
-
 const byLimit = ownedBy({ owner: 'by-limit' });
 
 export const RATE_ROWS = {
@@ -39,7 +37,7 @@ export const RATE_ROWS = {
     replies: ok(RateLimit, 409),
   }),
   'rateLimits.list': get('/rate-limits', 'List rate limits by key.', t.list(RateLimit), {
-    query: RateLimitListQuery,
+    query: t.object({ ...t.TenantQuery.properties, ...t.ALL_ROWS }),
   }),
   'rateLimits.delete': byLimit.remove(
     '/rate-limits/{key}',

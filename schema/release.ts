@@ -242,7 +242,7 @@ export const EvaluationReport = t.named(
 export type EvaluationReport = t.Static<typeof EvaluationReport>;
 
 /** Transitions belong to the owner of the releases, on the first shard. */
-const owned = { method: 'POST', params: t.IdParams, owner: 'first-shard' } as const;
+const owned = { method: 'POST', owner: 'first-shard' } as const;
 const move = rowsOf(owned, 400, 404, 409);
 const decide = rowsOf(owned, 400, 404, 409, 413);
 const evaluate = rowsOf(owned, 400, 404);
@@ -266,7 +266,6 @@ export const RELEASE_ROWS = {
   ),
   'releases.validate': front.post('/releases/{id}/validate', {
     summary: 'Replay finished runs of the baseline with the candidate, without side effects.',
-    params: t.IdParams,
     body: ValidateRelease,
     isBodyOptional: true,
     replies: ok(ValidationReport, 404, 409, 413),

@@ -135,21 +135,33 @@ export const created = success(201);
 
 type Row = Omit<RouteRow, 'method' | 'path' | 'owner'>;
 
+/** `{id}` in a path is a UUID, unless the row says otherwise. */
+const idIn = <Path extends string>(path: Path) =>
+  (path.includes('{id}') ? { params: IdParams } : {}) as Path extends `${string}{id}${string}`
+    ? { readonly params: typeof IdParams }
+    : object;
+
 /** Rows with the same owner. */
 export function ownedBy<const Base extends Partial<RouteRow> & Pick<RouteRow, 'owner'>>(
   base: Base,
 ) {
   const rowsWith =
     <M extends Method>(method: M) =>
-    <const R extends Row>(path: string, row: R) => ({ ...base, method, path, ...row });
+    <const Path extends string, const R extends Row>(path: Path, row: R) => ({
+      ...idIn(path),
+      ...base,
+      method,
+      path,
+      ...row,
+    });
   return {
     get: rowsWith('GET'),
     post: rowsWith('POST'),
     put: rowsWith('PUT'),
     patch: rowsWith('PATCH'),
     delete: rowsWith('DELETE'),
-    remove: <const More extends Partial<Row> = object>(
-      path: string,
+    remove: <const Path extends string, const More extends Partial<Row> = object>(
+      path: Path,
       summary: string,
       more?: More,
     ) =>
@@ -166,7 +178,7 @@ export const stream = ownedBy({ owner: 'stream' });
 export const firstShard = ownedBy({ owner: 'first-shard' });
 export const anyShard = ownedBy({ owner: 'any-shard' });
 export const byBody = ownedBy({ owner: 'by-body' });
-export const byId = ownedBy({ owner: 'by-id', params: IdParams });
+export const byId = ownedBy({ owner: 'by-id' });
 
 /** Rows with the same owner and errors, answered 200. */
 export const rowsOf =
@@ -174,12 +186,13 @@ export const rowsOf =
     base: Base,
     ...errors: readonly S[]
   ) =>
-  <R extends TSchema, const More extends Partial<Row> = object>(
-    path: string,
+  <const Path extends string, R extends TSchema, const More extends Partial<Row> = object>(
+    path: Path,
     summary: string,
     reply: R,
     more?: More,
   ) => ({
+    ...idIn(path),
     ...base,
     path,
     summary,
@@ -188,5 +201,5 @@ export const rowsOf =
   });
 
 export const get = rowsOf({ method: 'GET', owner: 'front' }, 400);
-export const getById = rowsOf({ method: 'GET', owner: 'front', params: IdParams }, 400, 404);
-export const act = rowsOf({ method: 'POST', owner: 'by-id', params: IdParams }, 400, 404, 409, 413);
+export const getById = rowsOf({ method: 'GET', owner: 'front' }, 400, 404);
+export const act = rowsOf({ method: 'POST', owner: 'by-id' }, 400, 404, 409, 413);

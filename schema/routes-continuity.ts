@@ -1,6 +1,6 @@
 /** Routes of executions, their effects and provenance, and live migration. */
 
-import { IdParams, list, TenantQuery } from './common.js';
+import { list, TenantQuery } from './common.js';
 import * as continuity from './continuity.js';
 import * as handoff from './handoff.js';
 import {
@@ -45,7 +45,6 @@ export const CONTINUITY_ROWS = {
   ),
   'continuity.effects': front.get('/continuity/executions/{id}/effects', {
     summary: 'List the effect receipts of an execution; empty for an unknown one.',
-    params: IdParams,
     query: TenantQuery,
     replies: ok(list(continuity.EffectReceipt)),
   }),
@@ -63,7 +62,6 @@ export const CONTINUITY_ROWS = {
   }),
   'continuity.provenance': front.get('/continuity/executions/{id}/provenance', {
     summary: 'List the provenance chain of an execution; empty for an unknown one.',
-    params: IdParams,
     query: TenantQuery,
     replies: ok(list(continuity.ProvenanceEntry)),
   }),
@@ -74,7 +72,6 @@ export const CONTINUITY_ROWS = {
   }),
   'continuity.verifyProvenance': front.get('/continuity/executions/{id}/provenance/verify', {
     summary: 'Verify every link, hash and signature of the provenance chain.',
-    params: IdParams,
     query: continuity.VerifyProvenanceQuery,
     replies: ok(continuity.ProvenanceVerdict),
   }),
@@ -110,7 +107,6 @@ export const CONTINUITY_ROWS = {
   ),
   'sequences.migrateInstances': front.post('/sequences/{id}/migrate-instances', {
     summary: 'Migrate matching instances of a version to another one, where that is safe.',
-    params: IdParams,
     body: continuity.MigrateInstances,
     replies: ok(continuity.InstancesMigrated, 404, 413),
   }),

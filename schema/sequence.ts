@@ -107,7 +107,6 @@ export const SequenceByNameQuery = t.object({
   name: t.text({ minLength: 1 }),
   version: t.optional(t.Version),
 });
-export type SequenceByNameQuery = t.Static<typeof SequenceByNameQuery>;
 
 const SequenceVersionsQuery = t.object({
   tenant_id: t.optional(t.text()),
@@ -192,20 +191,17 @@ export const SEQUENCE_ROWS = {
   'sequences.get': getById('/sequences/{id}', 'Get a definition.', SequenceDefinition),
   'sequences.update': firstShard.patch('/sequences/{id}', {
     summary: 'Lift the hold of a version, so that lookups by name include it.',
-    params: t.IdParams,
     body: UpdateSequence,
     repeats: 'a lifted hold stays lifted',
     replies: { 204: null, ...refusals(400, 404) },
   }),
   'sequences.deprecate': firstShard.post('/sequences/{id}/deprecate', {
     summary: 'Deprecate a version: it is no longer the newest for lookups by name.',
-    params: t.IdParams,
     repeats: 'a deprecated version stays deprecated',
     replies: { 204: null, ...refusals(400, 404) },
   }),
   'sequences.delete': front.delete('/sequences/{id}', {
     summary: 'Delete a definition that has no live or failed instances, with its finished ones.',
-    params: t.IdParams,
     query: SequenceDeleteQuery,
     replies: { 200: SequenceDeletionPreview, 204: null, ...refusals(400, 404, 409) },
   }),

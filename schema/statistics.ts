@@ -61,11 +61,6 @@ export const FailureGroups = t.named('FailureGroups', {
 });
 export type FailureGroups = t.Static<typeof FailureGroups>;
 
-const QueuesQuery = t.strictObject({
-  tenant_id: t.optional(t.text()),
-  alive_within_secs: t.integer({ minimum: 0, default: 60 }),
-});
-
 export const QueueInfo = t.named('QueueInfo', 'Open tasks of a handler and queue.', {
   handler: t.text(),
   queue: t.nullable(t.text('Null: tasks without a queue.')),
@@ -151,7 +146,10 @@ export const STATISTIC_ROWS = {
     { query: FailureGroupsQuery },
   ),
   'queues.list': get('/queues', 'Count open tasks and workers by handler and queue.', Queues, {
-    query: QueuesQuery,
+    query: t.strictObject({
+      tenant_id: t.optional(t.text()),
+      alive_within_secs: t.integer({ minimum: 0, default: 60 }),
+    }),
   }),
   'activity.get': get('/activity', 'Count created and finished instances over time.', Activity, {
     query: ActivityQuery,

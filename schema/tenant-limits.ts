@@ -43,8 +43,6 @@ export type TenantLimits = t.Static<typeof TenantLimits>;
 
 const TenantParams = t.object({ id: t.text({ pattern: '\\S', maxLength: t.NAME_LENGTH_MAX }) });
 
-const TenantListQuery = t.object({ limit: t.Limit(100, 1_000), cursor: t.Cursor });
-
 export const Tenant = t.named('Tenant', { tenant_id: t.text() });
 export type Tenant = t.Static<typeof Tenant>;
 
@@ -55,7 +53,7 @@ export const TENANT_ROWS = {
     '/tenants',
     'List the tenants that have sequences, instances, keys or limits, by name.',
     t.list(Tenant),
-    { query: TenantListQuery, isTenantless: true },
+    { query: t.object({ limit: t.Limit(100, 1_000), cursor: t.Cursor }), isTenantless: true },
   ),
   'tenantLimits.put': ofTenant.put('/tenants/{id}/limits', {
     params: t.object({ id: t.TenantName }),

@@ -66,14 +66,6 @@ export type UpdateTrigger = t.Static<typeof UpdateTrigger>;
 
 const TriggerParams = t.object({ slug: Slug });
 
-const TriggerListQuery = t.object({
-  ...t.TenantQuery.properties,
-  namespace: t.optional(t.text()),
-  sequence_name: t.optional(t.text()),
-  trigger_type: t.optional(TriggerType),
-  ...t.ALL_BY_KEY,
-});
-
 export const TriggerFired = t.named('TriggerFired', {
   instance_id: t.Uuid,
   trigger: t.text(),
@@ -91,7 +83,13 @@ export const TRIGGER_ROWS = {
     replies: created(Trigger, 404, 409, 413),
   }),
   'triggers.list': get('/triggers', 'List triggers of a tenant, oldest first.', t.list(Trigger), {
-    query: TriggerListQuery,
+    query: t.object({
+      ...t.TenantQuery.properties,
+      namespace: t.optional(t.text()),
+      sequence_name: t.optional(t.text()),
+      trigger_type: t.optional(TriggerType),
+      ...t.ALL_BY_KEY,
+    }),
   }),
   'triggers.get': front.get('/triggers/{slug}', {
     summary: 'Get a trigger.',

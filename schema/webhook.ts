@@ -39,8 +39,6 @@ export const WebhookBody = t.named('WebhookBody', {
 });
 export type WebhookBody = t.Static<typeof WebhookBody>;
 
-const OutboxQuery = t.object({ limit: t.Limit(100, 1_000) });
-
 export const OutboxEntry = t.named('OutboxEntry', {
   id: t.Uuid,
   url: t.text(),
@@ -182,7 +180,6 @@ export const WEBHOOK_ROWS = {
   'webhooks.subscription': getById('/webhooks/{id}', 'Get a subscription.', WebhookSubscription),
   'webhooks.update': firstShard.patch('/webhooks/{id}', {
     summary: 'Change a webhook subscription. A new secret signs from the next attempt on.',
-    params: t.IdParams,
     body: UpdateSubscription,
     repeats: 'the same fields get the same values',
     replies: ok(WebhookSubscription, 404, 409, 413),
@@ -190,7 +187,6 @@ export const WEBHOOK_ROWS = {
   'webhooks.unsubscribe': firstShard.remove(
     '/webhooks/{id}',
     'Delete a webhook subscription. Undelivered webhooks are dropped.',
-    { params: t.IdParams },
   ),
   'webhooks.subscriptionDeliveries': getById(
     '/webhooks/{id}/deliveries',
@@ -202,7 +198,7 @@ export const WEBHOOK_ROWS = {
     '/webhooks/outbox',
     'List undelivered webhooks, oldest first.',
     t.list(OutboxEntry),
-    { query: OutboxQuery, isTenantless: true },
+    { query: t.object({ limit: t.Limit(100, 1_000) }), isTenantless: true },
   ),
   'webhooks.redeliver': byId.post('/webhooks/outbox/{id}/redeliver', {
     summary: 'Deliver a webhook now; the response reports success or failure.',

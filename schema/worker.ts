@@ -153,12 +153,6 @@ const TaskListQuery = t.object({
   ...t.pageOf(50, 1_000),
 });
 
-const WorkerListQuery = t.object({
-  ...t.TenantQuery.properties,
-  alive_within_secs: t.integer({ minimum: 0, default: 60 }),
-  include_stale: t.boolean({ default: false }),
-});
-
 /** `context` has the sections visible to the step. Fields typed with null are always present. */
 export const WorkerTask = t.named('WorkerTask', 'A step for an external worker.', {
   id: t.Uuid,
@@ -330,7 +324,11 @@ export const WORKER_ROWS = {
     { query: t.object(t.ALL_ROWS) },
   ),
   'workers.list': get('/workers', 'List workers, last contact first.', t.list(WorkerInfo), {
-    query: WorkerListQuery,
+    query: t.object({
+      ...t.TenantQuery.properties,
+      alive_within_secs: t.integer({ minimum: 0, default: 60 }),
+      include_stale: t.boolean({ default: false }),
+    }),
   }),
 
   handlers: get('/handlers', 'List built-in handlers and those of workers.', HandlerNames, {
