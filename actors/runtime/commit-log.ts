@@ -1,7 +1,6 @@
 /**
- * The commit units of one shard: numbers them, posts them once per turn, and passes each outcome to the
- * actor that made the unit. Counts unacknowledged units, so that the shard can refuse new work while the
- * writer is behind.
+ * The commit units of one shard: numbers them, posts them once per turn, and passes each outcome to the actor that made
+ * the unit. Counts unacknowledged units, so that the shard can refuse new work while the writer is behind.
  */
 
 import type { StepTry } from '../../src/core/progress.js';

@@ -8,11 +8,10 @@
  *
  * - Messages wait in order while the actor is not ready or has too many units in flight.
  * - An actor is loaded only when none of its units is unacknowledged.
- * - When a message makes the actor throw, it is answered 500, commits nothing, and the actor is rebuilt
- *   from rows.
+ * - When a message makes the actor throw, it is answered 500, commits nothing, and the actor is rebuilt from rows.
  * - Invalid rows are answered 500 too; while the database is unavailable, requests are answered 503.
- * - A kind that batches (`flush`) joins the turns of its messages into one unit, committed at the end of
- *   the shard's turn. When one of them throws, the others are decided again from rows.
+ * - A kind that batches (`flush`) joins the turns of its messages into one unit, committed at the end of the shard's
+ *   turn. When one of them throws, the others are decided again from rows.
  */
 
 import { DATABASE_AWAY, EngineError, unavailable } from '../../src/base/errors.js';

@@ -1,8 +1,7 @@
 /**
- * Every message that crosses threads: arrays of flat objects, posted once per destination and event-loop
- * turn. Cloned by the hundred, an object of one shape costs less than half a microsecond more than a tuple
- * (docs/decisions/0007-messages-between-threads.md). Bodies travel as JSON text and are parsed once, by
- * their owner.
+ * Every message that crosses threads: arrays of flat objects, posted once per destination and event-loop turn. Cloned
+ * by the hundred, an object of one shape costs less than half a microsecond more than a tuple
+ * (docs/decisions/0007-messages-between-threads.md). Bodies travel as JSON text and are parsed once, by their owner.
  */
 
 import type { ErrorData } from '../../src/base/errors.js';
@@ -104,9 +103,7 @@ interface PeerMessages {
     maySeeSecrets?: true | undefined;
     queueShard: number;
   };
-  /**
-   * Epoch above 0: committed, with the wire record (JSON). 0: no such task. -1: unknown, offer it again.
-   */
+  /** Epoch above 0: committed, with the wire record (JSON). 0: no such task. -1: unknown, offer it again. */
   claimed: {
     handler: string;
     poll: number;

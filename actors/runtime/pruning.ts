@@ -1,6 +1,4 @@
-/**
- * Deletes the expired rows of a growing table, a limited number per commit. Runs on the first shard only.
- */
+/** Deletes the expired rows of a growing table, a limited number per commit. Runs on the first shard only. */
 
 import { BackgroundJob } from '../../src/base/background-job.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';

@@ -1,8 +1,7 @@
 /**
- * Publishes changes of rows to the shards that keep replicas of them (`replica.ts`). A publication resolves
- * when every shard has acknowledged that it read the change, so that a caller answered afterwards finds the
- * change on every shard. Missing acknowledgements are requested again every second, and a replaced shard is
- * notified immediately.
+ * Publishes changes of rows to the shards that keep replicas of them (`replica.ts`). A publication resolves when every
+ * shard has acknowledged that it read the change, so that a caller answered afterwards finds the change on every shard.
+ * Missing acknowledgements are requested again every second, and a replaced shard is notified immediately.
  */
 
 import type { TimerHandle } from '../../src/base/clock.js';

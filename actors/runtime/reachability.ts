@@ -1,11 +1,10 @@
 /**
- * Since when a shard can receive heartbeats of workers. The silence of a worker counts from then at the
- * earliest, because messages that could not arrive prove nothing (docs/reference/workers.md).
+ * Since when a shard can receive heartbeats of workers. The silence of a worker counts from then at the earliest,
+ * because messages that could not arrive prove nothing (docs/reference/workers.md).
  *
- * - After a start, a clock change, or the arrival of a tenant from another cell, the silence counts from
- *   that time.
- * - During an outage (the database takes no writes, the writer is being replaced, the process was paused,
- *   reports were refused) it counts from now.
+ * - After a start, a clock change, or the arrival of a tenant from another cell, the silence counts from that time.
+ * - During an outage (the database takes no writes, the writer is being replaced, the process was paused, reports were
+ *   refused) it counts from now.
  */
 
 import type { UnixMs } from '../../src/base/time.js';

@@ -1,7 +1,6 @@
 /**
- * A shard's replica of rows that another shard owns (`publisher.ts`). When it is notified of a change, it
- * reads the rows, one read at a time, and acknowledges the version. Rows decide; messages are only hints to
- * read.
+ * A shard's replica of rows that another shard owns (`publisher.ts`). When it is notified of a change, it reads the
+ * rows, one read at a time, and acknowledges the version. Rows decide; messages are only hints to read.
  */
 
 import type { TimerHandle } from '../../src/base/clock.js';

@@ -1,7 +1,6 @@
 /**
- * The front thread's side of the shards: numbers requests, posts them once per turn and shard, and passes
- * replies to the callers. Every request has a deadline, and is answered when its shard dies: a port does
- * neither by itself.
+ * The front thread's side of the shards: numbers requests, posts them once per turn and shard, and passes replies to
+ * the callers. Every request has a deadline, and is answered when its shard dies: a port does neither by itself.
  */
 
 import type { MessagePort } from 'node:worker_threads';
@@ -146,10 +145,7 @@ export class ShardClient implements ShardSender {
     this.#refuse((pending) => pending.shard === shard || pending.mayMove);
   }
 
-  /**
-   * Nothing can be committed: answers requests, whose changes may still be made. @param stall undefined:
-   * over
-   */
+  /** Nothing can be committed: answers requests, whose changes may still be made. @param stall undefined: over */
   stall(stall: ReturnType<typeof stallOf> | undefined): void {
     this.#stall = stall;
     for (const [id, { operation }] of this.#pending) this.#endStalled(id, operation);

@@ -1,7 +1,6 @@
 /**
- * Caches replies of shards to reads of an instance on the front thread while they are valid, so that
- * reading an unchanged instance wakes no other thread. A reply is used only for the tenant that received
- * it.
+ * Caches replies of shards to reads of an instance on the front thread while they are valid, so that reading an
+ * unchanged instance wakes no other thread. A reply is used only for the tenant that received it.
  */
 
 import { LRUCache } from 'lru-cache';

@@ -1,13 +1,12 @@
 /**
- * Starts the threads of the engine as resident tasks of one Piscina pool, connects their ports, and
- * replaces a thread that dies.
+ * Starts the threads of the engine as resident tasks of one Piscina pool, connects their ports, and replaces a thread
+ * that dies.
  *
- * When a shard dies: 1. its callers are answered 503; 2. the writer drops its waiting units and settles
- * those in flight; 3. a new thread gets new ports and resumes from rows; 4. the other shards drop their
- * requests to it.
+ * When a shard dies: 1. its callers are answered 503; 2. the writer drops its waiting units and settles those in
+ * flight; 3. a new thread gets new ports and resumes from rows; 4. the other shards drop their requests to it.
  *
- * When the writer dies: 1. every shard discards the actors with unsettled units; 2. a new writer terminates
- * the old one's sessions, which then can commit nothing more; 3. the shards load from rows.
+ * When the writer dies: 1. every shard discards the actors with unsettled units; 2. a new writer terminates the old
+ * one's sessions, which then can commit nothing more; 3. the shards load from rows.
  */
 
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
@@ -163,9 +162,7 @@ export class Supervisor {
     await this.#callAll((shard) => shard.suspend(tenant));
   }
 
-  /**
-   * Resolves when the work of the tenant is resumed. @param stampsFrom audit entries get no earlier time
-   */
+  /** Resolves when the work of the tenant is resumed. @param stampsFrom audit entries get no earlier time */
   async admit(tenant: string, stampsFrom: UnixMs): Promise<void> {
     this.#suspended.delete(tenant);
     await this.#callAll((shard) => shard.admit(tenant, stampsFrom));

@@ -1,7 +1,6 @@
 /**
- * Heap limits of the threads. Node.js allows each thread as much as a process: together they could exceed
- * the container's limit, which kills all of them. A thread that exceeds its own limit ends alone and is
- * replaced.
+ * Heap limits of the threads. Node.js allows each thread as much as a process: together they could exceed the
+ * container's limit, which kills all of them. A thread that exceeds its own limit ends alone and is replaced.
  */
 
 import { totalmem } from 'node:os';

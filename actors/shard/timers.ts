@@ -1,7 +1,6 @@
 /**
- * The timers of one shard. Those within a horizon are in a heap, later ones only in their table; the shard
- * sleeps until the first is due or its instance has to be preloaded. Scans for overdue rows find the timers
- * that were missed.
+ * The timers of one shard. Those within a horizon are in a heap, later ones only in their table; the shard sleeps until
+ * the first is due or its instance has to be preloaded. Scans for overdue rows find the timers that were missed.
  */
 
 import type { TimerHandle } from '../../src/base/clock.js';
@@ -93,10 +92,9 @@ export interface ShardTimersDeps extends Pick<ShardKernel, 'clock' | 'log' | 'wa
 const OVERDUE_MS = 1_000;
 
 /**
- * A scan begins a little before the end of the last one: handled timers stay in the index while any session
- * holds an old snapshot, and a scan from the start would step over hours of them. Timers may be committed
- * with a time in the past, so longer scans run less often, and a full one rarely; after a loss of hints the
- * full one is next.
+ * A scan begins a little before the end of the last one: handled timers stay in the index while any session holds an
+ * old snapshot, and a scan from the start would step over hours of them. Timers may be committed with a time in the
+ * past, so longer scans run less often, and a full one rarely; after a loss of hints the full one is next.
  */
 const SCANS = [
   { backMs: Number.POSITIVE_INFINITY, everyMs: 600_000 },

@@ -1,8 +1,7 @@
 /**
- * Admission by work in progress: bodies that are sent to shards, and instances that are being created. A
- * request that would wait much longer than a second is refused early, so that memory stays bounded and a
- * flood is over soon. The recent throughput determines the limit; one tenant may use three quarters of it
- * (docs/limits.md). Pure.
+ * Admission by work in progress: bodies that are sent to shards, and instances that are being created. A request that
+ * would wait much longer than a second is refused early, so that memory stays bounded and a flood is over soon. The
+ * recent throughput determines the limit; one tenant may use three quarters of it (docs/limits.md). Pure.
  */
 
 import { type EngineError, unavailable } from '../../src/base/errors.js';

@@ -123,9 +123,8 @@ export class ValueCount {
 }
 
 /**
- * Whether the text may contain a duplicate name, which the parsed value no longer shows. It contains none if the
- * number of colons that can follow a name equals the number of members. Such a colon inside a string only costs a
- * scan.
+ * Whether the text may contain a duplicate name, which the parsed value no longer shows. It contains none if the number
+ * of colons that can follow a name equals the number of members. Such a colon inside a string only costs a scan.
  */
 function mayRepeatName(text: string, value: unknown): boolean {
   let names = 0;

@@ -147,9 +147,8 @@ export const LIMITS = {
   longHandlersPerTenantMax: 96,
   longHandlersPerInstanceMax: 50,
   /**
-   * Short and long calls that wait for a slot, a kilobyte and their parameters each. Beyond it a call fails
-   * retryably. Far more than an hour of a slow service leaves, because a step without a retry policy fails with its
-   * call.
+   * Short and long calls that wait for a slot, a kilobyte and their parameters each. Beyond it a call fails retryably.
+   * Far more than an hour of a slow service leaves, because a step without a retry policy fails with its call.
    */
   handlersWaitingMax: 100_000,
   handlersWaitingPerTenantMax: 75_000,

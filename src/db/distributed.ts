@@ -1,7 +1,6 @@
 /**
- * Detects whether Citus distributes the schema of a session, which restricts its SQL
- * (docs/operate/citus.md). Checked once per connection. Restrictions that cost nothing on a plain Postgres
- * apply to every statement.
+ * Detects whether Citus distributes the schema of a session, which restricts its SQL (docs/operate/citus.md). Checked
+ * once per connection. Restrictions that cost nothing on a plain Postgres apply to every statement.
  */
 
 import type pg from 'pg';

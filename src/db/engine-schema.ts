@@ -1,7 +1,6 @@
 /**
- * The schema of an engine holds all of its tables, so that several engines share a database without
- * affecting each other (docs/operate/cells.md). It is checked, and created if need be, before anything
- * else.
+ * The schema of an engine holds all of its tables, so that several engines share a database without affecting each
+ * other (docs/operate/cells.md). It is checked, and created if need be, before anything else.
  */
 
 import { SchemaError } from './migrate.js';

@@ -210,8 +210,7 @@ export function fieldsOf(mutation: Mutation): (readonly [name: string, type: Bas
 }
 
 /**
- * An equality as a one-element list, which only an index lookup can serve. For a plain equality the planner
- * may scan a whole index in its order when it expects few live rows, and step over all dead rows that an
- * old snapshot keeps.
+ * An equality as a one-element list, which only an index lookup can serve. For a plain equality the planner may scan a
+ * whole index in its order when it expects few live rows, and step over all dead rows that an old snapshot keeps.
  */
 export const foundBy = (column: string, value: string) => `${column} = any(array[${value}])`;

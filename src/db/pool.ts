@@ -138,10 +138,9 @@ interface Submitted {
 }
 
 /**
- * Restricts a query or cursor to the rows of one tenant if row level security is on. The prepared statement
- * is sent before it in the same message and transaction, without another round trip; its result is hidden.
- * Requires a pool with `isForTenants` and a query in the extended protocol: the simple one would leave the
- * transaction open.
+ * Restricts a query or cursor to the rows of one tenant if row level security is on. The prepared statement is sent
+ * before it in the same message and transaction, without another round trip; its result is hidden. Requires a pool with
+ * `isForTenants` and a query in the extended protocol: the simple one would leave the transaction open.
  */
 export function forTenant<Q extends object>(query: Q, tenant: string): Q {
   const inner = query as unknown as Submitted;
@@ -229,10 +228,9 @@ function clientConfig(options: ConnectionOptions): PrimaryConfig {
       options.idleInTransactionTimeoutMs ?? IDLE_IN_TRANSACTION_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
-    // These override the URL, role and database: the form of timestamps depends on TimeZone and DateStyle;
-    // compiling a plan takes longer than our statements; only a warning reports a cancelled wait for a
-    // replica; sessions may idle for hours; lists may contain nulls. `pg` would not send a limit of 0, so
-    // that of the role would apply.
+    // These override the URL, role and database: the form of timestamps depends on TimeZone and DateStyle; compiling a
+    // plan takes longer than our statements; only a warning reports a cancelled wait for a replica; sessions may idle
+    // for hours; lists may contain nulls. `pg` would not send a limit of 0, so that of the role would apply.
     options:
       `${settings} -c TimeZone=UTC -c DateStyle=ISO -c jit=off -c client_min_messages=warning ` +
       '-c idle_session_timeout=0 -c array_nulls=on ' +

@@ -1,14 +1,12 @@
 /**
- * The client of every session of the engine: it connects only to the primary of a database, since reads of
- * a standby may be stale, and finds the primary if a URL names several hosts
- * (docs/operate/availability.md).
+ * The client of every session of the engine: it connects only to the primary of a database, since reads of a standby
+ * may be stale, and finds the primary if a URL names several hosts (docs/operate/availability.md).
  *
- * When a session begins, the server reports whether it is a standby. Its timeline is queried once per
- * session. After a fail-over, the old primary may not know yet that another server was promoted, so both
- * claim to be the primary. Each promotion begins a timeline with a higher number; all threads leave sessions
- * on a lower timeline than the proven one. A commit that waited for the replicas, if any, proves a timeline.
- * The claim of a server proves nothing: one promoted by mistake must not take sessions from the one with
- * replicas.
+ * When a session begins, the server reports whether it is a standby. Its timeline is queried once per session. After a
+ * fail-over, the old primary may not know yet that another server was promoted, so both claim to be the primary. Each
+ * promotion begins a timeline with a higher number; all threads leave sessions on a lower timeline than the proven one.
+ * A commit that waited for the replicas, if any, proves a timeline. The claim of a server proves nothing: one promoted
+ * by mistake must not take sessions from the one with replicas.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -17,9 +15,7 @@ import pg from 'pg';
 import { hostUrlsOf } from './database-url.js';
 import { isUnavailable } from './trouble.js';
 
-/**
- * The database in the upper bits, since an upgrade makes another; in the lower 32 its timeline; 0: unknown.
- */
+/** The database in the upper bits, since an upgrade makes another; in the lower 32 its timeline; 0: unknown. */
 type Timeline = bigint;
 
 const NUMBER_BITS = 32n;

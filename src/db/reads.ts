@@ -11,9 +11,8 @@ import { ReadPace } from './reads/read-pace.js';
 import { Reader, SharedReads } from './reads/reader.js';
 
 /**
- * Options of the pool of reads. Few connections, since each may hold a response of
- * `LIMITS.responseBytesMax`; the reader shares them among tenants. It must not have a `queryTimeoutMs`,
- * which would end cursors in use.
+ * Options of the pool of reads. Few connections, since each may hold a response of `LIMITS.responseBytesMax`; the
+ * reader shares them among tenants. It must not have a `queryTimeoutMs`, which would end cursors in use.
  */
 export const READ_POOL_OPTIONS = {
   connectionsMax: LIMITS.readsMax,

@@ -1,8 +1,7 @@
 /**
- * A second isolation between tenants: reads for a tenant run as a role that sees only its rows. The
- * migrations create the policies. A start enables them if the engine has the rights it needs, and disables
- * them otherwise: a role that neither owns the tables nor bypasses the policies could not write
- * (docs/operate/roles.md).
+ * A second isolation between tenants: reads for a tenant run as a role that sees only its rows. The migrations create
+ * the policies. A start enables them if the engine has the rights it needs, and disables them otherwise: a role that
+ * neither owns the tables nor bypasses the policies could not write (docs/operate/roles.md).
  */
 
 import type pg from 'pg';

@@ -60,8 +60,7 @@ export class Runner {
 }
 
 /**
- * A separate name, since a plan belongs to one role; `extended`, since simple text would leave the
- * transaction open.
+ * A separate name, since a plan belongs to one role; `extended`, since simple text would leave the transaction open.
  */
 function narrowed(
   config: pg.QueryConfig & { readonly query_timeout: number },

@@ -1,7 +1,6 @@
 /**
- * Authenticates a caller by the root key or the key of a tenant, checks whether the key allows the route, and reads
- * the tenant header (docs/authorization.md). A recently valid key is looked up by its text, every other one by its
- * SHA-256.
+ * Authenticates a caller by the root key or the key of a tenant, checks whether the key allows the route, and reads the
+ * tenant header (docs/authorization.md). A recently valid key is looked up by its text, every other one by its SHA-256.
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto';

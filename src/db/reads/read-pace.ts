@@ -1,7 +1,6 @@
 /**
- * Limits a tenant with slow lists to one at a time while others use the server, with a rest after each that
- * is as long as the list took: the database does not schedule fairly by tenant. Only tenants with
- * concurrent reads wait. Pure.
+ * Limits a tenant with slow lists to one at a time while others use the server, with a rest after each that is as long
+ * as the list took: the database does not schedule fairly by tenant. Only tenants with concurrent reads wait. Pure.
  */
 
 import { LIMITS } from '../../base/limits.js';

@@ -1,7 +1,6 @@
 /**
- * Runs the SELECTs of the reads within the time limit: pages by cursor under a byte limit, and small reads
- * at once. Every failure becomes an `EngineError`, so that no name of a statement or table reaches a
- * caller.
+ * Runs the SELECTs of the reads within the time limit: pages by cursor under a byte limit, and small reads at once.
+ * Every failure becomes an `EngineError`, so that no name of a statement or table reaches a caller.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';

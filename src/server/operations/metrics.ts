@@ -1,7 +1,6 @@
 /**
- * The Prometheus endpoint (docs/reference/metrics.md), in every state of the engine. While the engine serves, a
- * scrape samples row counts, at most every few seconds, and waits for the sample briefly. Otherwise it shows the last
- * sample.
+ * The Prometheus endpoint (docs/reference/metrics.md), in every state of the engine. While the engine serves, a scrape
+ * samples row counts, at most every few seconds, and waits for the sample briefly. Otherwise it shows the last sample.
  */
 
 import { IS_OPEN, OPEN_TASKS } from '../../../actors/instance/old-tables.js';
