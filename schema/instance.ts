@@ -401,12 +401,7 @@ export const INSTANCE_ROWS = {
     '/instances/{id}/children',
     'List the child instances, oldest first.',
     InstanceList,
-    {
-      query: t.object({
-        ...t.ALL_BY_KEY,
-        state: t.optional(t.list(t.InstanceStateWord)),
-      }),
-    },
+    { query: t.object({ ...t.ALL_BY_KEY, state: t.optional(t.list(t.InstanceStateWord)) }) },
   ),
   'instances.audit': getById(
     '/instances/{id}/audit',

@@ -173,8 +173,5 @@ export function parserOf(id: string): Pick<Row, 'parse' | 'route'> {
   }
   if (ROUTES[id as RouteId].body === undefined) return { parse: () => undefined, route: undefined };
   const route = id as BodyRouteId;
-  return {
-    parse: (text, query) => parseBody(VALIDATORS, route, text, hasLists(id, query)),
-    route,
-  };
+  return { parse: (text, query) => parseBody(VALIDATORS, route, text, hasLists(id, query)), route };
 }

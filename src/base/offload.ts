@@ -54,6 +54,4 @@ export class TooCostly extends EngineError {
 }
 
 /** Runs jobs on the calling thread. */
-export const IN_PLACE: Offload = {
-  run: async (_tenant, job, input) => (await job.load())(input),
-};
+export const IN_PLACE: Offload = { run: async (_tenant, job, input) => (await job.load())(input) };

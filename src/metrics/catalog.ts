@@ -150,10 +150,7 @@ export const PROCESS_METRICS = {
     type: 'gauge',
     help: 'When the process was started, in seconds since 1970.',
   },
-  process_resident_memory_bytes: {
-    type: 'gauge',
-    help: 'Memory of the process that is in RAM.',
-  },
+  process_resident_memory_bytes: { type: 'gauge', help: 'Memory of the process that is in RAM.' },
 } as const;
 
 export type ProcessMetricName = keyof typeof PROCESS_METRICS;

@@ -304,13 +304,7 @@ function spawnServer(
     const child = spawn(
       path.join(layout.native, 'bin/postgres'),
       ['-D', folder, ...parameters.flatMap(([name, value]) => ['-c', `${name}=${value}`])],
-      {
-        ...layout.user,
-        cwd,
-        env: environment(),
-        detached: true,
-        stdio: ['ignore', log, log],
-      },
+      { ...layout.user, cwd, env: environment(), detached: true, stdio: ['ignore', log, log] },
     );
     // Without a process id the executable cannot be run, which is reported below.
     child.on('error', () => undefined);
