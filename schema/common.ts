@@ -351,7 +351,9 @@ export function toUnixMs(text: string): UnixMs | undefined {
   const second = Number(parts[6]);
   const offsetHour = Number(parts[9] ?? 0);
   const offsetMinute = Number(parts[10] ?? 0);
-  if (month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month)) return undefined;
+  if (month < 1 || month > 12 || day < 1) return undefined;
+  // The last day of the month.
+  if (day > new Date(Date.UTC(year, month, 0)).getUTCDate()) return undefined;
   if (hour > 23 || minute > 59 || second > 59) return undefined;
   if (offsetHour > 23 || offsetMinute > 59) return undefined;
   const fraction = parts[7];
@@ -359,9 +361,4 @@ export function toUnixMs(text: string): UnixMs | undefined {
   const offset = (offsetHour * 60 + offsetMinute) * (parts[8] === '-' ? -1 : 1);
   const unixMs = Date.UTC(year, month - 1, day, hour, minute - offset, second, ms);
   return unixMs >= 0 && unixMs <= TIMESTAMP_MS_MAX ? unixMs : undefined;
-}
-
-function daysInMonth(year: number, month: number): number {
-  if (month !== 2) return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
-  return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
 }

@@ -58,12 +58,11 @@ export class Replica<Change> {
   /** The owner waits until this version is acknowledged. */
   changed(version: number, changes: readonly Change[]): void {
     if (this.#current?.versions.has(version)) return;
-    if (version === this.#settled || changes.length === 0) {
-      this.#settle(version);
-      return;
+    if (version === this.#settled || changes.length === 0) this.#settle(version);
+    else {
+      this.#next.versions.add(version);
+      this.reread(changes);
     }
-    this.#next.versions.add(version);
-    this.reread(changes);
   }
 
   /** Resolves when the changes are applied, however often the read fails first. */

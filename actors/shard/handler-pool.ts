@@ -1,11 +1,9 @@
 /**
  * Runs the in-process steps of one shard that have effects. It guarantees, whatever the handlers do:
- * - A bounded number runs at once, and no tenant or instance exceeds its share; they take turns. Handlers
- *   that may take longer than a minute have separate slots.
- * - Each run ends by itself, by withdrawal, or at a time limit, and then releases its slot; a later result
- *   of the handler is ignored.
- * - Each run that is not withdrawn has one storable outcome (`handler-outcome.ts`), and keeps its slot
- *   until its instance can take the outcome, so that outcomes do not pile up.
+ * - No tenant or instance exceeds its share of the slots, which long handlers have apart from short ones.
+ * - Each run ends by itself, by withdrawal, or at a time limit; a later result of the handler is ignored.
+ * - Each run that is not withdrawn has one storable outcome (`handler-outcome.ts`), and keeps its slot until its
+ *   instance can take the outcome, so that outcomes do not pile up.
  */
 
 import type { TimerHandle } from '../../src/base/clock.js';

@@ -241,12 +241,9 @@ export class Lane {
   }
 
   #halve(units: readonly WriterUnit[], sqlState: string, message: string): void {
-    if (units.length === 1) {
-      this.#writer.refused(units[0]!, sqlState, message);
-      return;
-    }
     const middle = units.length >> 1;
-    this.#halves.push(units.slice(middle), units.slice(0, middle));
+    if (middle === 0) this.#writer.refused(units[0]!, sqlState, message);
+    else this.#halves.push(units.slice(middle), units.slice(0, middle));
   }
 
   #count(units: readonly WriterUnit[], flushMs: number): void {

@@ -275,13 +275,11 @@ function prepareRetry(run: Evaluation): void {
     if (cleanup === undefined) startTimeLimit(run);
   }
   run.dropQueue();
-  if (cleanup !== undefined) {
-    cleanUpAgain(run, cleanup);
-    return;
+  if (cleanup !== undefined) cleanUpAgain(run, cleanup);
+  else if (execution.t !== null && !startAt(run, plan.roots, firstRoot(run))) {
+    // The instance was failed by request with nothing left to do, such as during a pause.
+    execution.e = COMPLETED;
   }
-  if (execution.t === null || startAt(run, plan.roots, firstRoot(run))) return;
-  // The instance was failed by request with nothing left to do, such as during a pause.
-  execution.e = COMPLETED;
 }
 
 /** Blocks that were being cut off repeat their failed clean-up, and then end. */
@@ -327,14 +325,13 @@ function runOn(run: Evaluation): void {
     // `next_fire_at` keeps showing the deferral that is over.
     setState(snapshot, 'scheduled', snapshot.nextFireAt ?? env.now);
   }
-  if (needsSlot || isDelayed) {
-    fireLimits(run);
-    return;
+  if (needsSlot || isDelayed) fireLimits(run);
+  else {
+    clearHolds(run);
+    if (execution.t === null) begin(run);
+    else run.fireDue();
+    run.drain();
   }
-  clearHolds(run);
-  if (execution.t === null) begin(run);
-  else run.fireDue();
-  run.drain();
 }
 
 function begin(run: Evaluation): void {

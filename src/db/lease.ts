@@ -1,13 +1,8 @@
 /**
- * Ownership of the database. The row of `engine_lease` has the epoch and its owner, who renews it and holds
- * a session advisory lock named after the epoch. This module waits as a standby, takes over, renews, and
- * reports the loss of ownership.
- *
- * Only monotonic clocks are compared, so setting a clock has no effect: a standby takes over when the lock
- * is free, or when it has seen no renewal for the length of the lease.
- *
- * The lease decides who should write; the fence prevents writes of a stale owner, whose epoch is on no lane
- * row. This order makes a take-over safe:
+ * Ownership of the database: waits as a standby, takes over, renews the row of `engine_lease` and holds a session
+ * advisory lock named after its epoch, and reports the loss of both. A standby takes over when the lock is free, or
+ * when it has seen no renewal for the length of the lease, by monotonic clocks alone. The fence prevents writes of a
+ * stale owner, whose epoch is on no lane row. This order makes a take-over safe:
  * 1. The new epoch's lock is held before the new epoch is visible.
  * 2. The old owner's writers are terminated, so that they hold no locks on lane rows.
  * 3. The epoch of every lane is raised, which waits for a commit in progress.

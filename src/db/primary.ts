@@ -2,11 +2,10 @@
  * The client of every session of the engine: it connects only to the primary of a database, since reads of a standby
  * may be stale, and finds the primary if a URL names several hosts (docs/operate/availability.md).
  *
- * When a session begins, the server reports whether it is a standby. Its timeline is queried once per session. After a
- * fail-over, the old primary may not know yet that another server was promoted, so both claim to be the primary. Each
- * promotion begins a timeline with a higher number; all threads leave sessions on a lower timeline than the proven one.
- * A commit that waited for the replicas, if any, proves a timeline. The claim of a server proves nothing: one promoted
- * by mistake must not take sessions from the one with replicas.
+ * After a fail-over, the old primary may not know yet that another server was promoted, so both claim to be the
+ * primary. Each promotion begins a timeline with a higher number; all threads leave sessions on a lower timeline than
+ * the proven one. A commit that waited for the replicas, if any, proves a timeline: a server promoted by mistake must
+ * not take sessions from the one with replicas.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';

@@ -79,10 +79,7 @@ function guardedConnector({ isAllowed, resolve }: AgentOptions): buildConnector.
   return (target, callback) => {
     const of = endpointOf(target);
     // A literal address is connected to without a lookup, so it is checked here.
-    if (!isAllowedHost(of, isAllowed)) {
-      queueMicrotask(() => callback(new BlockedAddressError(of.hostname), null));
-      return;
-    }
-    connectorOf(of.port)(target, callback);
+    if (isAllowedHost(of, isAllowed)) connectorOf(of.port)(target, callback);
+    else queueMicrotask(() => callback(new BlockedAddressError(of.hostname), null));
   };
 }

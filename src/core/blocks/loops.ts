@@ -114,22 +114,20 @@ export const forEach = composite<ForEachBlock, ForEachNode, ForEachRecord>({
     run.open(node, record);
     run.putSnapshot(node, items);
     storeRow(run, node, record, 0);
-    if (node.concurrency === 1) {
-      startList(run, node, 0);
-      return;
+    if (node.concurrency === 1) startList(run, node, 0);
+    else {
+      record.s = Array.from({ length: Math.min(node.concurrency, items.length) }, () => NO_ITEM);
+      record.m = 0;
+      fill(run, node, record as SlotRecord);
     }
-    record.s = Array.from({ length: Math.min(node.concurrency, items.length) }, () => NO_ITEM);
-    record.m = 0;
-    fill(run, node, record as SlotRecord);
   },
   revisit(run, node, record) {
-    if (hasSlots(record)) {
-      fill(run, node, record);
-      return;
+    if (hasSlots(record)) fill(run, node, record);
+    else {
+      delete record.e;
+      run.reset(node);
+      startList(run, node, 0);
     }
-    delete record.e;
-    run.reset(node);
-    startList(run, node, 0);
   },
   childDone(run, node, record, child, code) {
     const result = afterChild(run, node, child, code);
@@ -220,9 +218,7 @@ function endItem(run: Evaluation, node: ForEachNode, record: ForEachRecord): voi
     storeRow(run, node, record, record.i);
     record.e = 1;
     run.push(node.index);
-    return;
-  }
-  complete(run, node, record);
+  } else complete(run, node, record);
 }
 
 /** The outputs of the items become the output of the block, in a row after that of the last item. */

@@ -207,11 +207,8 @@ function compensate(run: Evaluation, node: SagaNode, record: SagaRecord, step: n
     const compensated = tried.filter((id) => !failed.includes(id));
     run.audit('saga_compensated', node, { compensated, compensations_failed: failed });
   }
-  if (failed.length > 0 && isBeingCut(run, node, record)) {
-    run.noteCleanupFailure(node, record);
-    return;
-  }
-  run.end(node, record.f ?? FAILED, withCompensations(record.y, failed));
+  if (failed.length > 0 && isBeingCut(run, node, record)) run.noteCleanupFailure(node, record);
+  else run.end(node, record.f ?? FAILED, withCompensations(record.y, failed));
 }
 
 /** @param which `late`: compensations of actions that completed late, by repeating their clean-up */

@@ -123,12 +123,8 @@ function modeOf(handler: string): StepMode {
 function readAssertion(params: JsonObject | undefined, compiler: BlockCompiler): void {
   const text = params === undefined ? undefined : ownValue(params, 'condition');
   if (typeof text !== 'string') return;
-  if (text.includes('{{')) {
-    compiler.reads('all');
-    return;
-  }
   const use = { member: 'params.condition', unparsed: 'is false, so that the step fails' };
-  if (!compiler.expression(text, use).ok) compiler.reads('all');
+  if (text.includes('{{') || !compiler.expression(text, use).ok) compiler.reads('all');
 }
 
 /** A delay has a duration or a wall-clock time, not both; a duration of 0 may accompany either. */

@@ -47,9 +47,7 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
       run.putLeaf(node, { ...record, c: kept.c, k: kept.k! });
       const kind = retryOf(run, node);
       run.orderChild({ kind, child: kept.c, ...run.tryOf(node, record.a) });
-      return;
-    }
-    startNext(run, node, record);
+    } else startNext(run, node, record);
   },
   due: timeOutBlock,
   handleEvent(run, node, record, event) {
