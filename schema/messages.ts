@@ -38,10 +38,6 @@ const TYPE_TEXTS: Readonly<Record<string, string>> = {
   array: 'an array',
 };
 
-export function describeError(error: ErrorObject | undefined, what: string): string {
-  return error === undefined ? `${what} is not valid` : findingOfError(error, what).message;
-}
-
 /**
  * A message with its path and a suggestion for a misspelt word.
  *

@@ -25,13 +25,14 @@ import { ROUTES, type Route } from './routes.js';
 export function openApiDocument(version: string): JsonObject {
   const book = new SchemaBook();
   const paths = pathsOf(book);
+  const otherwise = OTHERWISE.map((status) => `${status}: ${REFUSALS[status]?.[1]}`).join(' ');
   const responses = Object.fromEntries([
     ...Object.entries(REFUSALS).map(([status, [name, description]]) => [
       name,
       describeRefusal(book, [Number(status)], description),
     ]),
     ...pageRefusals(book),
-    [OTHERWISE_NAME, describeRefusal(book, OTHERWISE, otherwiseText())],
+    [OTHERWISE_NAME, describeRefusal(book, OTHERWISE, otherwise)],
   ]);
   return deepFreeze({
     openapi: '3.1.0',
@@ -321,10 +322,6 @@ function pageRefusals(book: SchemaBook): [name: string, described: JsonObject][]
     const content = { ...(described.content as JsonObject), ...html };
     return [[`${name}${PAGE}`, { ...described, content }]];
   });
-}
-
-function otherwiseText(): string {
-  return OTHERWISE.map((status) => `${status}: ${REFUSALS[status]?.[1]}`).join(' ');
 }
 
 /** A 408 has no code, since the connection is closed. */

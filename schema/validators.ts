@@ -11,7 +11,7 @@ import { CapsulePayload, type SealedPayload } from './capsule.js';
 import { FINDINGS_MAX, type Finding, type ShapeErrors } from './finding.js';
 import { isCalendarDay, isTimestamp, isTimeZone, isUuid } from './formats.js';
 import { KEYWORDS } from './keywords.js';
-import { describeError, findingOfError } from './messages.js';
+import { findingOfError } from './messages.js';
 import { readQuery } from './query.js';
 import {
   type BodyOf,
@@ -43,7 +43,9 @@ export function createValidators() {
       if (!(error instanceof RangeError)) throw error;
       return { ok: false, message: `${what} is nested too deeply` };
     }
-    return { ok: false, message: describeError(validate.errors?.[0], what) };
+    const [error] = validate.errors ?? [];
+    const message = error && findingOfError(error, what).message;
+    return { ok: false, message: message ?? `${what} is not valid` };
   }
 
   return {

@@ -18,7 +18,6 @@ import type { UnixMs } from '../../src/base/time.js';
 import type { ContinuityKeys } from '../../src/core/sealing/keys.js';
 import type { DatabaseTrouble } from '../../src/db/trouble.js';
 import { callRateMemory } from '../../src/handlers/call-rate.js';
-import type { EgressProxy } from '../../src/handlers/http-agent.js';
 import type { OutboundSettings } from '../../src/handlers/outbound-rules.js';
 import { MetricMemory } from '../../src/metrics/exposition.js';
 import type { Meter } from '../../src/metrics/meter.js';
@@ -262,6 +261,7 @@ export class Supervisor {
 
   #startShard(shard: number, incarnation: number): void {
     const { config, client, owner, log, continuityKeys } = this.#deps;
+    const { httpProxy } = config;
     const meter = this.metrics.shards[shard]!;
     const control = new MessageChannel();
     const front = new MessageChannel();
@@ -290,7 +290,10 @@ export class Supervisor {
         allowInternalUrls: config.allowInternalUrls,
         allow: config.httpAllow,
         deny: config.httpDeny,
-        proxy: egressProxyOf(config),
+        proxy:
+          httpProxy === undefined
+            ? undefined
+            : { url: httpProxy, except: config.httpNoProxy.join() },
         rate: this.#callRate,
       },
       webhookSecret: config.webhookSecret,
@@ -438,8 +441,4 @@ async function reach<Surface>(
 /** At most 63 bytes, the limit of `pg_stat_activity`. */
 export function writerName(owner: string): string {
   return `${owner} writer`;
-}
-
-function egressProxyOf({ httpProxy, httpNoProxy }: ThreadSettings): EgressProxy | undefined {
-  return httpProxy === undefined ? undefined : { url: httpProxy, except: httpNoProxy.join() };
 }

@@ -44,7 +44,8 @@ const ERROR = 50;
 /** Formats one JSON line of pino, with the stack of an error below it. */
 export function textLine(json: string, paint: Palette): string {
   const { time = '', level = 0, thread = '', msg = '', err, ...fields } = JSON.parse(json) as Line;
-  const parts = [paint.dim(clockOf(time)), toned(level, msg, paint)];
+  const clock = new Date(time).toTimeString().slice(0, 'HH:MM:SS'.length);
+  const parts = [paint.dim(clock), toned(level, msg, paint)];
   if (thread !== 'front') parts.push(paint.dim(`[${plain(thread)}]`));
   const shown = { ...fields, ...(err === undefined ? {} : { error: summary(err) }) };
   for (const [name, value] of Object.entries(shown)) {
@@ -52,12 +53,6 @@ export function textLine(json: string, paint: Palette): string {
   }
   const frames = level >= ERROR ? (err?.stack?.split('\n') ?? []) : [];
   return [parts.join(' '), ...frames.map((frame) => paint.dim(plain(frame))), ''].join('\n');
-}
-
-function clockOf(time: string): string {
-  const at = new Date(time);
-  const digits = (value: number) => String(value).padStart(2, '0');
-  return [at.getHours(), at.getMinutes(), at.getSeconds()].map(digits).join(':');
 }
 
 function toned(level: number, message: string, paint: Palette): string {

@@ -150,12 +150,8 @@ export class KeyRegistry {
     return () => key.bound?.delete(then);
   }
 
-  tenantOf(id: string): string | undefined {
-    return this.#byId.get(id)?.tenant;
-  }
-
-  lastUsedAt(id: string): UnixMs | undefined {
-    return this.#byId.get(id)?.lastUsedAt;
+  find(id: string): ResidentKey | undefined {
+    return this.#byId.get(id);
   }
 
   takeUsed(): ResidentKey[] {

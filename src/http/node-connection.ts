@@ -183,7 +183,12 @@ export class NodeConnection {
 
   /** Closes the connection with a response that belongs to no request. */
   end(refusal: Refusal): void {
-    const text = refusalText(refusal, this.#transport.options.newRequestId());
+    const reply = refusalReply(refusal);
+    const { status, body = '', headers = NO_HEADERS } = reply;
+    const requestId = this.#transport.options.newRequestId();
+    const head = headText(status, typeOf(reply)) + requestId + headerText(headers);
+    const length = `content-length: ${Buffer.byteLength(body)}`;
+    const text = `HTTP/1.1 ${head}\r\n${length}${CLOSE}\r\n\r\n${body}`;
     this.#socket.end(text, () => this.#socket.destroy());
   }
 }
@@ -214,13 +219,6 @@ function asUtf8(value: string): string {
 
 const CLOSE = '\r\nconnection: close';
 const KEEP = `\r\nconnection: keep-alive\r\nkeep-alive: timeout=${KEEP_ALIVE_MS / 1_000}`;
-
-function refusalText(refusal: Refusal, requestId: string): string {
-  const reply = refusalReply(refusal);
-  const { status, body = '', headers = NO_HEADERS } = reply;
-  const head = headText(status, typeOf(reply)) + requestId + headerText(headers);
-  return `HTTP/1.1 ${head}\r\ncontent-length: ${Buffer.byteLength(body)}${CLOSE}\r\n\r\n${body}`;
-}
 
 /** Undefined when no one would receive it: the connection is broken, or the client has closed it. */
 function unparsedRefusal(error: Error): Refusal | undefined {

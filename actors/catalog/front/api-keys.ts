@@ -117,7 +117,7 @@ export class KeyOperations {
       const { query } = call;
       const { registry } = this.#deps;
       const request = keyList(query, (id) => {
-        const at = registry.lastUsedAt(id);
+        const at = registry.find(id)?.lastUsedAt;
         return at === undefined ? undefined : isoTime(at);
       });
       return pageReply(call, query, await front.reads.page(request));
@@ -126,7 +126,7 @@ export class KeyOperations {
     'apiKeys.revoke': async (front, call) => {
       const { id } = call.params;
       const { registry } = this.#deps;
-      const live = registry.tenantOf(id);
+      const live = registry.find(id)?.tenant;
       const stored = live === undefined ? await keyState.row(front.reads, id) : undefined;
       const tenant = live ?? stored?.tenant_id;
       if (tenant === undefined) throw notFound(`key ${id}`);

@@ -203,12 +203,10 @@ function nextOf(party: Party): Waiter | undefined {
   return undefined;
 }
 
-function mayWait(party: Party): boolean {
-  for (const { waiting, limits } of upwards(party)) {
-    if (waiting >= (limits.waitingMax ?? Number.POSITIVE_INFINITY)) return false;
-  }
-  return true;
-}
+const mayWait = (party: Party) =>
+  [...upwards(party)].every(
+    ({ waiting, limits: { waitingMax = Infinity } }) => waiting < waitingMax,
+  );
 
 function discardIfIdle(party: Party): void {
   for (const { name, within, active, waiting, parts } of upwards(party)) {
