@@ -17,6 +17,7 @@ import { routeOf, shardOf } from '../../src/base/ids.js';
 import { itemsIn } from '../../src/base/json-members.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { FairSlots } from '../../src/base/quota/fair-slots.js';
+import { valueFor } from '../../src/base/quota/last-used.js';
 import { TenantActivity } from '../../src/base/quota/tenant-activity.js';
 import type { stallOf } from '../../src/db/trouble.js';
 import type { OnReply, ShardReply, ShardRequest, ShardSender } from '../../src/http/shards.js';
@@ -367,10 +368,7 @@ export class ShardClient implements ShardSender {
   #unclaim(claims: readonly TaskClaim[]): void {
     const byShard = new Map<number, TaskClaim[]>();
     for (const claim of claims) {
-      const shard = this.shardOf(claim.task);
-      const list = byShard.get(shard);
-      if (list === undefined) byShard.set(shard, [claim]);
-      else list.push(claim);
+      valueFor(byShard, this.shardOf(claim.task), () => []).push(claim);
     }
     for (const [shard, list] of byShard) this.#notify(shard, 'workers.unclaim', '', list);
   }

@@ -9,6 +9,7 @@
 
 import TinyQueue from 'tinyqueue';
 import { Fifo } from '../../src/base/fifo.js';
+import { valueFor } from '../../src/base/quota/last-used.js';
 import { LARGE_BODY } from '../../src/http/body.js';
 import type { Request } from '../runtime/protocol.js';
 
@@ -45,11 +46,8 @@ export class FairInbox {
 
   push(request: Request): void {
     const { tenant } = request;
-    let queue = this.#queues.get(tenant);
-    if (queue === undefined) {
-      queue = { tenant, requests: new Fifo(), had: this.#now, turn: 0 };
-      this.#queues.set(tenant, queue);
-    }
+    const made = () => ({ tenant, requests: new Fifo<Request>(), had: this.#now, turn: 0 });
+    const queue = valueFor(this.#queues, tenant, made);
     queue.requests.push(request);
     this.#size += 1;
     if (queue.requests.size === 1 && queue !== this.#served) this.#lineUp(queue);

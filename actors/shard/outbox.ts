@@ -4,6 +4,7 @@
  */
 
 import { RESTARTING } from '../../src/base/errors.js';
+import { valueFor } from '../../src/base/quota/last-used.js';
 import type { UnitEnvelope } from '../../src/db/units.js';
 import { INTERNAL } from '../runtime/commit.js';
 import type { PeerMessage, Reply } from '../runtime/protocol.js';
@@ -54,9 +55,7 @@ export class Outbox {
       this.reply({ request, error: RESTARTING.toData() });
       return;
     }
-    const messages = this.#hints.get(shard);
-    if (messages === undefined) this.#hints.set(shard, [message]);
-    else messages.push(message);
+    valueFor(this.#hints, shard, () => []).push(message);
     this.#deps.wakeShard();
   }
 

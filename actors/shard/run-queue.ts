@@ -6,6 +6,7 @@
 import { PRIORITIES } from '../../schema/states.js';
 import { Fifo } from '../../src/base/fifo.js';
 import { LIMITS } from '../../src/base/limits.js';
+import { valueFor } from '../../src/base/quota/last-used.js';
 import type { DueTimer } from '../runtime/timer.js';
 
 interface Rank {
@@ -33,12 +34,7 @@ export class RunQueue {
     const { queues, waiting } = found;
     if (waiting.has(instance)) return;
     waiting.add(instance);
-    let queue = queues.get(tenant);
-    if (queue === undefined) {
-      queue = new Fifo();
-      queues.set(tenant, queue);
-    }
-    queue.push(instance);
+    valueFor(queues, tenant, () => new Fifo()).push(instance);
     this.#size += 1;
   }
 

@@ -22,8 +22,6 @@ export interface RowSecurityOptions {
   readonly ownerUrl: string | undefined;
 }
 
-export type WithoutRowSecurity = string | undefined;
-
 interface Standing {
   readonly hasReader: boolean;
   readonly mayBeReader: boolean;
@@ -41,8 +39,11 @@ interface Standing {
 const LOCK_TIMEOUT_MS = 3_000;
 const POLICY = 'own_rows';
 
-/** @throws SchemaError when the engine cannot work with the database, or row security is required */
-export async function prepareRowSecurity(options: RowSecurityOptions): Promise<WithoutRowSecurity> {
+/**
+ * @returns why there is none; undefined: there is row security
+ * @throws SchemaError when the engine cannot work with the database, or row security is required
+ */
+export async function prepareRowSecurity(options: RowSecurityOptions): Promise<string | undefined> {
   const { store, mode, connectionString, ownerUrl } = options;
   const found = await withClient(session(connectionString), (client) => look(client, store));
   const lacking = mode === 'off' ? 'ENGINE_ROW_SECURITY is off' : lackingIn(found);

@@ -60,16 +60,11 @@ function nameOf(thrown: unknown): string {
 
 function outcomeOf(given: unknown): StepOutcome {
   if (typeof given !== 'object' || given === null) throw new Fault(`it is ${kindOf(given)}`);
-  const { kind } = given as { kind?: unknown };
-  if (kind === 'success') {
-    const { output } = given as { output?: unknown };
-    return { kind, output: plainJson('output', output) };
-  }
+  const members = given as Readonly<Record<string, unknown>>;
+  const { kind } = members;
+  if (kind === 'success') return { kind, output: plainJson('output', members.output) };
   if (kind !== 'failure') throw new Fault('it is neither a success nor a failure');
-  const { retryable, message, details, code, retryAfterMs, isKnown } = given as Record<
-    string,
-    unknown
-  >;
+  const { retryable, message, details, code, retryAfterMs, isKnown } = members;
   if (typeof message !== 'string') throw new Fault('it is a failure without a message');
   const waitMs = retryAfterMs as number;
   const isWait = Number.isSafeInteger(waitMs) && waitMs > 0 && waitMs <= RETRY_AFTER_MS_MAX;

@@ -5,6 +5,7 @@
  */
 
 import { readFileSync } from 'node:fs';
+import { valueFor } from '../base/quota/last-used.js';
 
 /** Reading the tables takes some 10 ms for 10,000 connections of the machine. */
 const CENSUS_INTERVAL_MS = 200;
@@ -25,9 +26,7 @@ export class AddressCensus {
 
   /** @param address from `addressKey` @param place releases the slot */
   came(address: string, place: () => void): void {
-    const places = this.#places.get(address);
-    if (places === undefined) this.#places.set(address, [place]);
-    else places.push(place);
+    valueFor(this.#places, address, () => []).push(place);
   }
 
   /** A connection has closed; its address is unknown. */

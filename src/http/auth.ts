@@ -11,6 +11,7 @@ import { capabilitiesFor, type Route } from '../../schema/routes.js';
 import { EngineError, forbidden, invalid } from '../base/errors.js';
 import { isJsonObject } from '../base/json.js';
 import { parseJson } from '../base/json-guard.js';
+import { valueFor } from '../base/quota/last-used.js';
 import { capabilityBits, type KeyRegistry, type ResidentKey } from './key-registry.js';
 import type { HttpRequest } from './server.js';
 
@@ -62,11 +63,7 @@ export function createAuth(settings: AuthSettings): Authorise {
   const find = apiKey === undefined ? undefined : keyFinder(digest(apiKey), keys);
   const accesses = new Map<Route, Access | 'open'>();
   return (request, route) => {
-    let access = accesses.get(route);
-    if (access === undefined) {
-      access = accessTo(route, settings.protectDocs);
-      accesses.set(route, access);
-    }
+    const access = valueFor(accesses, route, () => accessTo(route, settings.protectDocs));
     if (access === 'open') return ANONYMOUS;
     const isRequired = access.tenant === 'required' && requireTenantHeader;
     const key = find === undefined ? ROOT : find(request);

@@ -9,6 +9,8 @@
  *        └─ tenant b ─── instance 3: ●
  */
 
+import { valueFor } from './last-used.js';
+
 /** The limits of each party at one level; the first level is all parties together. */
 export interface LevelLimits {
   readonly activeMax: number;
@@ -100,12 +102,8 @@ export class FairSlots {
   #partyAt(path: readonly string[]): Party {
     let party = this.#all;
     path.forEach((name, level) => {
-      let part = party.parts.get(name);
-      if (part === undefined) {
-        part = newParty(name, party, this.#levels[level + 1] as LevelLimits);
-        party.parts.set(name, part);
-      }
-      party = part;
+      const limits = this.#levels[level + 1] as LevelLimits;
+      party = valueFor(party.parts, name, () => newParty(name, party, limits));
     });
     return party;
   }

@@ -88,19 +88,15 @@ const counted = (from: string, order: string) =>
   `(select count(*) from (select 1 from ${from} order by ${order} limit ${SAMPLE_ROWS_MAX}) _)::float8`;
 
 /** `$1` is the current time. */
+const DUE = 'timers where fire_at <= $1::timestamptz';
+const BY_TIME = 'fire_at, instance_id';
 const GAUGES: Readonly<Record<RowGaugeName, string>> = {
-  engine_instances_pending: counted(
-    'timers where fire_at <= $1::timestamptz',
-    'fire_at, instance_id',
-  ),
-  engine_instances_scheduled: counted(
-    'timers where fire_at > $1::timestamptz',
-    'fire_at, instance_id',
-  ),
+  engine_instances_pending: counted(DUE, BY_TIME),
+  engine_instances_scheduled: counted('timers where fire_at > $1::timestamptz', BY_TIME),
   engine_instances_in_flight: counted('timers where recover', 'instance_id'),
   engine_oldest_pending_seconds:
-    'coalesce(extract(epoch from $1::timestamptz - (select fire_at from timers ' +
-    'where fire_at <= $1::timestamptz order by fire_at, instance_id limit 1)), 0)::float8',
+    `coalesce(extract(epoch from $1::timestamptz - (select fire_at from ${DUE} ` +
+    `order by ${BY_TIME} limit 1)), 0)::float8`,
   engine_open_tasks: counted(
     `${OPEN_TASKS} o where ${IS_OPEN}`,
     'handler_name, rank, created_at, id',
