@@ -28,7 +28,6 @@ export interface WriterControl extends Pick<Writer, 'discard' | 'drain'> {
   /** Connects as the owner of the epoch; earlier units wait. Rejects when fenced. */
   start(epoch: number, lanes: number): Promise<void>;
   attachShard(shard: number, incarnation: number, port: MessagePort): void;
-  stats(): ReturnType<Writer['stats']>;
   /** Writes the posted units, if the database does so in time, and ends. */
   stop(): Promise<void>;
 }
@@ -111,7 +110,6 @@ export default function runWriter(task: WriterTask): Promise<void> {
       },
       discard: (shard, incarnation) => started().discard(shard, incarnation),
       drain: () => started().drain(),
-      stats: () => started().stats(),
       async stop() {
         if (writer !== undefined) await flushAndStop(writer);
         for (const { port } of ports.values()) port.close();

@@ -46,16 +46,11 @@ export class Lane {
   #settlers: (() => void)[] = [];
   #working: Promise<void> | undefined;
   #isClosed = false;
-  readonly #stats = { batches: 0, units: 0, rows: 0 };
 
   constructor(index: number, writer: Writer) {
     this.#index = index;
     this.#writer = writer;
     this.#link = new LaneLink(index, writer);
-  }
-
-  get stats() {
-    return { ...this.#stats, reconnects: this.#link.reconnects };
   }
 
   /** Connects, however long it takes. Resolves also if the lane is closed meanwhile. */
@@ -157,7 +152,7 @@ export class Lane {
         case 'committed':
           link.adopt(number);
           link.proven();
-          this.#count(units, clock.monotonic() - startedAt);
+          this.#observe(units.length, clock.monotonic() - startedAt);
           this.#writer.committed(units, this.#inserted);
           return;
         case 'refused':
@@ -246,13 +241,9 @@ export class Lane {
     else this.#halves.push(units.slice(middle), units.slice(0, middle));
   }
 
-  #count(units: readonly WriterUnit[], flushMs: number): void {
-    const stats = this.#stats;
-    stats.batches += 1;
-    stats.units += units.length;
+  #observe(units: number, flushMs: number): void {
     this.#writer.options.meter.observe('engine_writer_flush_seconds', flushMs / 1_000);
-    this.#writer.options.meter.observe('engine_writer_flush_units', units.length);
-    for (const unit of units) stats.rows += unit.rows;
+    this.#writer.options.meter.observe('engine_writer_flush_units', units);
   }
 }
 

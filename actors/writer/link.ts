@@ -43,7 +43,6 @@ export class LaneLink {
   committed: number | undefined;
   /** The flush that was sent and not rolled back; otherwise `committed`. */
   sent: number | undefined;
-  reconnects = 0;
   readonly #lane: number;
   readonly #writer: Writer;
   #session: WriterSession | undefined;
@@ -145,9 +144,7 @@ export class LaneLink {
     for (;;) {
       if (this.#isClosed) throw new LinkClosed();
       try {
-        const isFirst = this.committed === undefined;
         const session = await this.#open();
-        if (!isFirst) this.reconnects += 1;
         // If a flush is in flight, only its answer proves that the database is available.
         if (this.sent === this.committed) this.proven();
         return session;

@@ -83,7 +83,6 @@ export class Writer {
   #state: 'running' | 'fenced' | 'stopped' = 'running';
   #backlogUnits = 0;
   #backlogBytes = 0;
-  #refusedCount = 0;
   #drained: { resolve: () => void; reject: (error: Error) => void }[] = [];
 
   constructor(options: WriterOptions) {
@@ -159,21 +158,6 @@ export class Writer {
     await Promise.all(this.#lanes.map((lane) => lane.close()));
   }
 
-  stats() {
-    const lanes = this.#lanes.map((lane) => lane.stats);
-    const sum = (of: keyof Lane['stats']) => lanes.reduce((all, one) => all + one[of], 0);
-    return {
-      batches: sum('batches'),
-      units: sum('units'),
-      rows: sum('rows'),
-      refused: this.#refusedCount,
-      reconnects: sum('reconnects'),
-      backlogUnits: this.#backlogUnits,
-      backlogBytes: this.#backlogBytes,
-      lanes,
-    };
-  }
-
   /** Whether the unit must not be sent. If so, it is answered or no longer counted. */
   drops(unit: WriterUnit): boolean {
     const { source, actor, incarnation } = unit;
@@ -198,7 +182,6 @@ export class Writer {
 
   /** The database refuses the data of this unit even when it is alone. */
   refused(unit: WriterUnit, sqlState: string, reason: string): void {
-    this.#refusedCount += 1;
     const { actor, incarnation, seq } = unit;
     const { refusedActors, shard } = unit.source;
     this.options.log.warn({ shard, actor, seq, sqlState }, 'a unit was refused for its data');

@@ -75,7 +75,6 @@ for (const [fault, how] of FAULTS) {
       { seq: 3, outcome: 'committed' },
     ]);
     assert.equal(await count('audit_log'), 3);
-    assert.equal(h.writer.stats().reconnects, 1);
     assert.deepEqual(h.events, ['down', 'up']);
   });
 
@@ -139,9 +138,8 @@ test('an idle connection that breaks is replaced before it is needed', async () 
   proxy.cut();
   await h.event('down');
   await h.event('up');
-  assert.equal(h.writer.stats().reconnects, 1);
   await h.put('a', [auditPut(1, 2)]);
-  assert.equal(h.writer.stats().reconnects, 1);
+  assert.deepEqual(h.events, ['down', 'up']);
 });
 
 test('a writer stops when the database has lost acknowledged data', async () => {
@@ -187,7 +185,7 @@ test('a lost database is reported at once, and waiting writes follow when it is 
   proxy.refuse();
   await h.event('down');
   const settled = Array.from({ length: 100 }, (_, n) => h.put(`a${n}`, [auditPut(n, 1)]));
-  assert.equal(h.writer.stats().backlogUnits, 100);
+  assert.equal(h.writer.options.meter.gauge('engine_writer_backlog_units'), 100);
   proxy.resume();
   await Promise.all(settled);
   await h.event('up');
@@ -216,7 +214,6 @@ test('a slow flush is waited for and not cut off', async () => {
   await looks;
   await client.query('commit');
   assert.equal((await settled).outcome, 'committed');
-  assert.equal(h.writer.stats().reconnects, 0);
   assert.deepEqual(h.events, []);
 });
 
@@ -224,7 +221,7 @@ test('a deadlock or serialization failure is repeated', async () => {
   await failing('40001', 3, async () => {
     const h = await harness({ connectionString: url });
     assert.equal((await h.put('a', [auditPut(1, 1)])).outcome, 'committed');
-    assert.equal(h.writer.stats().reconnects, 0);
+    assert.deepEqual(h.events, []);
   });
 });
 
