@@ -29,10 +29,6 @@ type Due<Item> = { readonly at: UnixMs; readonly item: Item };
 export class TimerHeap<Item> {
   readonly #heap = new TinyQueue<Due<Item>>([], (a, b) => a.at - b.at);
 
-  get size(): number {
-    return this.#heap.length;
-  }
-
   get nextAt(): UnixMs | undefined {
     return this.#heap.peek()?.at;
   }

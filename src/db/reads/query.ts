@@ -18,9 +18,6 @@ export const IS_PRESENT = isPresent('i');
 
 export type Query = { readonly text: string; readonly values: readonly unknown[] };
 
-/** A cursor of the order of creation: the exact time as text, and the id. */
-export type Place = { readonly id: string; readonly at: string };
-
 /** Without `limit` only the size of the response ends the page. */
 export interface PageBounds {
   readonly offset: number;
@@ -40,10 +37,6 @@ export class Conditions {
   param(value: unknown): string {
     this.values.push(value);
     return `$${this.values.length}`;
-  }
-
-  place({ at, id }: Place): string {
-    return `(${this.param(at)}::timestamptz, ${this.param(id)}::uuid)`;
   }
 
   add(term: string): void {
