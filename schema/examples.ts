@@ -56,12 +56,8 @@ function memberExample(name: string, schema: TSchema, owner: string): JsonValue 
   if (mayBeNull(schema)) return null;
   if (schema.const !== undefined || schema.enum !== undefined)
     return schema.const ?? schema.enum[0];
-  switch (schema.format) {
-    case 'date-time':
-      return AT;
-    case 'uuid':
-      return name === 'id' ? exampleId(nounOf(owner)) : idOf(name);
-  }
+  if (schema.format === 'date-time') return AT;
+  if (schema.format === 'uuid') return name === 'id' ? exampleId(nounOf(owner)) : idOf(name);
   if (schema['x-check'] === 'plain-name') return 'archive';
   if (SHA256.test(schema.pattern)) return EXAMPLE_DIGEST;
   if (schema.type === 'array') return listExample(name, schema.items, owner);

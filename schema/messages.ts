@@ -63,7 +63,9 @@ export function findingOfError(error: ErrorObject, what: string, more = ''): Fin
         );
         return findingOf(place, describeWords(place, words) + more, guess(tagValue, words));
       }
-      return findingOf(place, describeTag(place, tagValue) + more, guess(tagValue, BLOCK_TYPES));
+      const isText = typeof tagValue === 'string';
+      const rule = isText ? `is an unknown block type: ${shownName(tagValue)}` : 'must be a string';
+      return findingOf(place, `${place} ${rule}${more}`, guess(tagValue, BLOCK_TYPES));
     }
     case 'enum': {
       const message = describeWords(field, params.allowedValues) + more;
@@ -143,11 +145,6 @@ function describeWords(field: string, allowed: readonly unknown[]): string {
   if (isUnsupported(allowed)) return `${field} is not supported`;
   const words = allowed.filter((word) => word !== null).map(String);
   return `${field} must be ${words.length === 1 ? '' : 'one of '}${words.join(', ')}`;
-}
-
-function describeTag(field: string, value: unknown): string {
-  if (typeof value !== 'string') return `${field} must be a string`;
-  return `${field} is an unknown block type: ${shownName(value)}`;
 }
 
 /** `/blocks/2/branches/0` as `blocks[2].branches[0]`. */

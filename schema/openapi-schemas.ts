@@ -115,7 +115,7 @@ export class SchemaBook {
     if (schema.if !== undefined) return this.#describeChoice(schema);
     if (schema.enum?.includes(null)) return this.#describeOptionalWords(schema);
     const described: Record<string, JsonValue> = {};
-    const description = joined(schema.description, ...remarks(schema));
+    const description = [schema.description, ...remarks(schema)].filter(Boolean).join(' ');
     if (description !== '') described.description = description;
     for (const [keyword, value] of Object.entries(schema)) {
       if (OMITTED.has(keyword)) continue;
@@ -175,10 +175,6 @@ function remarks(schema: TSchema): string[] {
   const fixed = fixedMembers(schema);
   if (fixed.length > 0) found.push(`Refused, because they cannot be changed: ${fixed.join(', ')}.`);
   return found;
-}
-
-function joined(...texts: readonly unknown[]): string {
-  return texts.filter((text) => typeof text === 'string' && text !== '').join(' ');
 }
 
 /** `try_catch` as `TryCatch`. */

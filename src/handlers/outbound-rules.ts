@@ -3,6 +3,7 @@
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import ipaddr from 'ipaddr.js';
+import { words } from '../../schema/states.js';
 import {
   type AddressPolicy,
   type Endpoint,
@@ -109,13 +110,9 @@ export function outboundPolicy(settings: OutboundSettings, own = ownAddresses())
 }
 
 /** The ranges a name may resolve to. Link-local addresses, where clouds serve credentials, must be allowed as such. */
-const REACHED_BY_NAME: ReadonlySet<string> = new Set([
-  'unicast',
-  'private',
-  'uniqueLocal',
-  'carrierGradeNat',
-  'loopback',
-]);
+const REACHED_BY_NAME: ReadonlySet<string> = new Set(
+  words('unicast private uniqueLocal carrierGradeNat loopback'),
+);
 
 function rulesOf(texts: readonly string[]): readonly OutboundRule[] {
   return texts.map((text) => {
