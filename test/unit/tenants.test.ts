@@ -155,6 +155,11 @@ beforeEach(async () => {
     instance = String((rowsOf(shard.units, 'instance.insert')[0] as Json).id);
     task = String(rowsOf(shard.units, 'task.insert')[0]?.id ?? '');
     await shard.ack();
+    // The owners of claimed tasks are remembered.
+    shard.ask('workers.poll', '', { handler_name: 'ship', worker_id: 'w', limit: 2 });
+    await shard.run();
+    await shard.ack();
+    await shard.ack();
   }
 });
 afterEach(() => shard.shard.stop());
