@@ -207,9 +207,9 @@ export const OPERATION_NOTES: Readonly<Record<string, string>> = {
   metrics: 'Text format version 0.0.4.',
 };
 
-/** Headers that an operation reads beside those of the caller, with their descriptions, by id. */
 const MINIMAL = 'return=minimal: a success is answered 204, without the task.';
 
+/** Headers that an operation reads beside those of the caller, with their descriptions, by id. */
 export const HEADER_NOTES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'changes.stream': { 'last-event-id': 'Where to continue: the id of the last event read.' },
   'workers.complete': { prefer: MINIMAL },

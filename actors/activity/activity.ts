@@ -1,6 +1,6 @@
 /**
  * Counts committed creations and ends of instances of one shard, by tenant and minute. The counts are written a few
- * times a minute; a crash loses the latest ones (docs/decisions/0038-counters- logs-and-traces.md).
+ * times a minute; a crash loses the latest ones (docs/decisions/0038-counters-logs-and-traces.md).
  */
 
 import type { BackgroundJob } from '../../src/base/background-job.js';

@@ -269,7 +269,12 @@ const outcome: Handler<'step.outcome'> = (actor, turn, { step, outcome }) => {
 };
 
 const refused: Handler<'unit.refused'> = (actor, turn, { step, code, reason }) => {
-  const { state, execution } = actor.record.snapshot;
+  const { id, snapshot } = actor.record;
+  const { state, execution } = snapshot;
+  // It runs again since the instance was loaded.
+  if (step !== undefined && actor.running.delete(stepKey(step))) {
+    turn.effects.push({ kind: 'abort', instance: id, step });
+  }
   if (step !== undefined && isOfHooks(step.iteration)) {
     return advanceTry(actor, turn, { kind: 'step.refused', ...step, message: reason });
   }

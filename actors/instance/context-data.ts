@@ -13,7 +13,7 @@ export type DataColumns = StoredRow<typeof INSTANCES, 'data' | 'data_patch'>;
 /** A larger patch is written in each unit at a cost that the stored data would not have. */
 const SMALL_PATCH = 2_000;
 
-/** @returns undefined if the whole data has to be written: a patch cannot remove members, or is not smaller */
+/** @returns undefined if the whole data has to be written: a patch cannot remove or move members, or is not smaller */
 export function patchText(stored: JsonObject, data: JsonObject): string | undefined {
   let members = '';
   let isAnyKept = false;
@@ -22,7 +22,9 @@ export function patchText(stored: JsonObject, data: JsonObject): string | undefi
     if (ownValue(stored, key) === value) isAnyKept = true;
     else members += `,${JSON.stringify(key)}:${JSON.stringify(value)}`;
   }
-  for (const key in stored) if (!Object.hasOwn(data, key)) return undefined;
+  const names = Object.keys(data);
+  let at = 0;
+  for (const key in stored) if (names[at++] !== key) return undefined;
   const { length } = members;
   const isLarge = length > SMALL_PATCH && sizeWithin(stored, length) !== undefined;
   return !isAnyKept || isLarge ? undefined : `{${members.slice(1)}}`;

@@ -1,6 +1,6 @@
 /**
- * Moves the tasks from before migration 0040 (`old-tables.ts`) in the background, once after each start, until
- * none is left. Runs on the first shard only.
+ * Moves the tasks from before migration 0040 (`old-tables.ts`) in the background, after each start until none is
+ * left, and when a tenant comes back, possibly from a cell that had not moved its tasks. Runs on the first shard only.
  */
 
 import { BackgroundJob } from '../../src/base/background-job.js';
@@ -21,14 +21,15 @@ type TaskMovesDeps = Pick<
 /** 5 ms of Postgres, for which a lane does nothing else. */
 const TASKS_PER_STEP = 250;
 const LOGGED_EVERY_MS = 60_000;
+/** For tenants that were suspended during the last run. */
+const AGAIN_EVERY_MS = 3_600_000;
 
-/** The caller starts and stops it. */
-export function taskMoves(deps: TaskMovesDeps): BackgroundJob {
+export function taskMoves(deps: TaskMovesDeps) {
   const { clock, log, loader } = deps;
   const service = new Service('task moves', deps);
   let after = NO_ID;
-  /** Tasks of suspended tenants are left for the next start. */
-  const count = { moved: 0, left: 0 };
+  /** Tasks of suspended tenants are left for the next run. */
+  let count = { moved: 0, left: 0 };
 
   const moveOf = async ([tenant, ids]: readonly [string, readonly string[]]): Promise<void> => {
     const turn = new Turn(tenant);
@@ -51,16 +52,16 @@ export function taskMoves(deps: TaskMovesDeps): BackgroundJob {
     return tasks.length === TASKS_PER_STEP;
   };
   const run = async () => {
+    after = NO_ID;
+    count = { moved: 0, left: 0 };
     let loggedAt = Number.NEGATIVE_INFINITY;
     while (await job.step(moveSome)) {
       if (clock.monotonic() - loggedAt < LOGGED_EVERY_MS) continue;
       loggedAt = clock.monotonic();
       log.info({ ...count }, 'moving the tasks of the version before');
     }
-    if (after !== NO_ID) log.info({ ...count }, 'moved the tasks of the version before');
-    // Nothing is added to the old tables.
-    job.stop();
+    if (count.moved > 0) log.info({ ...count }, 'moved the tasks of the version before');
   };
-  const job = new BackgroundJob({ clock, log, run, name: 'task moves', everyMs: 0 });
-  return job;
+  const job = new BackgroundJob({ clock, log, run, name: 'task moves', everyMs: AGAIN_EVERY_MS });
+  return { start: () => job.start(), stop: () => job.stop(), tenantBack: () => job.wake() };
 }

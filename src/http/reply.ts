@@ -74,7 +74,8 @@ const REQUEST_HEADERS =
   'content-type, authorization, x-api-key, x-tenant-id, x-cell, x-trigger-secret, ' +
   'x-trigger-timestamp, x-trigger-nonce, x-engine-signature, prefer';
 /** Response headers that a script may read; without them a browser client could not page. */
-const EXPOSED_HEADERS = 'link, retry-after, x-cell, x-error-code, x-next-cursor, x-request-id';
+const EXPOSED_HEADERS =
+  'link, preference-applied, retry-after, x-cell, x-error-code, x-next-cursor, x-request-id';
 /** Chromium caps this at two hours; shorter, so that a changed list takes effect soon. */
 const PREFLIGHT_AGE_S = '600';
 

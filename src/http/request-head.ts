@@ -33,6 +33,7 @@ const ORIGIN = slotOf('origin');
 const CONTENT_ENCODING = slotOf('content-encoding');
 const TRACEPARENT = slotOf('traceparent');
 const FORWARDED_FOR = slotOf('x-forwarded-for');
+const PREFER = slotOf('prefer');
 const PREFLIGHT_METHOD = slotOf('access-control-request-method');
 
 /** Must not be repeated: a proxy and this server could each use a different value. */
@@ -98,7 +99,7 @@ export class RequestHead {
     } else if (slot === TRACEPARENT) {
       // Two values are ambiguous; a malformed one is ignored.
       this.#values[slot] = '';
-    } else if (slot === FORWARDED_FOR) {
+    } else if (slot === FORWARDED_FOR || slot === PREFER) {
       // One list of all lines: some proxies add a line, others extend the last one.
       this.#values[slot] += `, ${value}`;
     }
@@ -196,8 +197,11 @@ export const wantsPage = (request: Pick<HttpRequest, 'header'>) =>
 
 /** Whether the caller has the preference, in lower case (RFC 7240). */
 export function prefers(request: Pick<HttpRequest, 'header'>, preference: string): boolean {
-  const words = (request.header('prefer') ?? '').toLowerCase().replace(/[ \t"]/g, '');
-  return words.split(/[,;]/).includes(preference);
+  const text = (request.header('prefer') ?? '').toLowerCase().replace(/[ \t"]/g, '');
+  const isSame = (word: string) => word.split('=', 1)[0] === preference.split('=', 1)[0];
+  // Parameters follow a semicolon. Of several values the first one counts.
+  const given = text.split(',').map((word) => word.split(';', 1)[0] ?? '');
+  return given.find(isSame) === preference;
 }
 
 export const METHOD_UNKNOWN = invalid('the method is none that is served');

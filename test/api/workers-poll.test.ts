@@ -308,9 +308,16 @@ describe('the preference for a minimal answer', () => {
     const refused = await report(task, 'complete', { output: [] }, 'return=minimal');
     assert.deepEqual([refused.status, refused.headers['preference-applied']], [400, undefined]);
     assert.match(refused.body.error, /output must be an object/);
-    const whole = await report(task, 'complete', { output: {} }, 'return=minimalist');
-    assert.deepEqual([whole.status, whole.headers['preference-applied']], [200, undefined]);
-    assert.match(whole.text, /"context":\{/);
+    for (const other of [
+      'return=minimalist',
+      'return=representation, return=minimal',
+      'handling=lenient; return=minimal',
+    ]) {
+      const whole = await report(await claimed(), 'complete', { output: {} }, other);
+      assert.deepEqual([whole.status, whole.headers['preference-applied']], [200, undefined]);
+      assert.match(whole.text, /"context":\{/);
+    }
+    await report(task, 'complete', { output: {} }, 'return=minimal');
     const repeated = await report(task, 'complete', { output: {} }, 'return=minimal');
     assert.deepEqual(
       [repeated.status, repeated.headers['x-error-code']],

@@ -52,4 +52,5 @@ export const KEPT_SEEDS: readonly KeptSeed[] = [
       found: 'new instances went to a version whose deprecation no shard had been told',
     },
   ].map((one) => ({ ...one, isBrief: true as const })),
+  { seed: 200701, found: 'a failed instance kept its timer after a refused result of its hook' },
 ];

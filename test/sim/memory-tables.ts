@@ -12,6 +12,11 @@ import { TABLES } from '../helpers/store.js';
 /** JSON columns hold the parsed value, times are RFC 3339 with milliseconds. Never changed inside. */
 export type Row = Readonly<Record<string, JsonValue>>;
 
+type Write = readonly [key: string, row: Row | undefined];
+
+const byId = ([, one]: Write, [, other]: Write) =>
+  String(one?.id ?? '') < String(other?.id ?? '') ? -1 : 1;
+
 export interface Change {
   readonly table: string;
   readonly key: string;
@@ -146,7 +151,9 @@ export class MemoryTables {
     const changes: Change[] = [];
     for (const [name, writes] of tx.writes) {
       const rows = this.#rows.get(name)!;
-      for (const [key, after] of writes) {
+      // Some outputs of a unit are in the row of its instance, which is written first.
+      const isOutputs = name === 'block_outputs';
+      for (const [key, after] of isOutputs ? [...writes].sort(byId) : writes) {
         const before = rows.get(key);
         if (before === undefined && after === undefined) continue;
         if (after === undefined) rows.delete(key);

@@ -56,6 +56,18 @@ const value: fc.Arbitrary<JsonValue> = fc.oneof(
 );
 const step = fc.tuple(fc.constantFrom('set', 'remove', 'load'), fc.constantFrom(...KEYS), value);
 
+test('data whose members are in another order is written whole', () => {
+  const row = new Row({ b: 1, n: 2 });
+  for (const data of [
+    { n: 2, b: 1 },
+    { z: 0, n: 2, b: 1 },
+    { n: 2, b: 1, z: 0, a: 1 },
+  ]) {
+    row.write(data);
+    assert.equal(JSON.stringify(dataOf(row.columns).data), JSON.stringify(data));
+  }
+});
+
 const without = (data: JsonObject, name: string): JsonObject =>
   Object.fromEntries(Object.entries(data).filter(([key]) => key !== name));
 

@@ -86,7 +86,7 @@ class Link:
             "POST",
             path("/workers/tasks/{id}/{kind}", id=task_id, kind=kind),
             body={**worker, **members},
-            repeatable=True,
+            repeatable=kind != "heartbeat",
             prefer="return=minimal",
         )
         try:
