@@ -15,19 +15,16 @@ const SMALL_PATCH = 2_000;
 
 /** @returns undefined if the whole data has to be written: a patch cannot remove or move members, or is not smaller */
 export function patchText(stored: JsonObject, data: JsonObject): string | undefined {
-  let members = '';
-  let isAnyKept = false;
-  for (const key in data) {
-    const value = data[key]!;
-    if (ownValue(stored, key) === value) isAnyKept = true;
-    else members += `,${JSON.stringify(key)}:${JSON.stringify(value)}`;
-  }
   const names = Object.keys(data);
   let at = 0;
   for (const key in stored) if (names[at++] !== key) return undefined;
+  const changed = names.filter((key) => ownValue(stored, key) !== data[key]);
+  if (changed.length === names.length) return undefined;
+  let members = '';
+  for (const key of changed) members += `,${JSON.stringify(key)}:${JSON.stringify(data[key])}`;
   const { length } = members;
   const isLarge = length > SMALL_PATCH && sizeWithin(stored, length) !== undefined;
-  return !isAnyKept || isLarge ? undefined : `{${members.slice(1)}}`;
+  return isLarge ? undefined : `{${members.slice(1)}}`;
 }
 
 /** The value shares its unchanged members with the stored data, by which the next patch is made. */

@@ -30,8 +30,8 @@ const OUTPUTS =
   'try integer, output json, created_at timestamptz))';
 /** The output of a worker task is usually stored as the output of its step, too. */
 const HAS_OUTPUT =
-  'exists (select 1 from block_outputs b where b.instance_id = t.instance_id ' +
-  'and b.block_id = t.block_id and b.iteration = t.iteration)';
+  `exists (select 1 from ${OUTPUTS} o ` +
+  'where o.block_id = t.block_id and o.iteration = t.iteration)';
 
 const TASK_COLUMNS =
   'id, instance_id, block_id, iteration, attempt, state, handler_name, params, withdrawn, output, ' +

@@ -197,7 +197,9 @@ export const wantsPage = (request: Pick<HttpRequest, 'header'>) =>
 
 /** Whether the caller has the preference, in lower case (RFC 7240). */
 export function prefers(request: Pick<HttpRequest, 'header'>, preference: string): boolean {
-  const text = (request.header('prefer') ?? '').toLowerCase().replace(/[ \t"]/g, '');
+  const header = request.header('prefer');
+  if (header === undefined) return false;
+  const text = header.toLowerCase().replace(/[ \t"]/g, '');
   const isSame = (word: string) => word.split('=', 1)[0] === preference.split('=', 1)[0];
   // Parameters follow a semicolon. Of several values the first one counts.
   const given = text.split(',').map((word) => word.split(';', 1)[0] ?? '');

@@ -126,6 +126,30 @@ test('limits whose outcome is unknown hold as soon as they are found stored, how
   }
 });
 
+test('tasks of the version before that come with a tenant are moved, although all others were', async () => {
+  const id = '01950000-0000-7000-8000-00000000000a';
+  let came: { id: string; tenant_id: string }[] = [];
+  const rows: Partial<Loads> = { tasksToMove: async () => came.splice(0) };
+  const shard = new HandShard(rows);
+  try {
+    await shard.start();
+    // The first run, and its rest.
+    for (let pass = 0; pass < 2; pass += 1) await shard.pass(1_000);
+    await shard.ack();
+    came = [{ id, tenant_id: TENANT }];
+    const admitted = shard.shard.tenants.admit(TENANT, 0);
+    await shard.run();
+    await admitted;
+    const taken = shard.shard.tenants.takeUp(TENANT);
+    await shard.run();
+    await taken;
+    await shard.run();
+    assert.deepEqual(rowsOf(shard.units, 'taskBefore.move'), [{ id }]);
+  } finally {
+    await shard.shard.stop();
+  }
+});
+
 const NOTHING = '0195ffff-0000-7000-8000-00000000dead';
 
 let shard: HandShard;
