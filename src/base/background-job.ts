@@ -1,6 +1,6 @@
 /**
- * Repeated background work, one step at a time. A failed step is retried until it succeeds. After each step the job
- * rests for as long as the step took, so that requests are hardly delayed.
+ * Repeated background work, one step at a time. A failed step or run is retried until it succeeds. After each step the
+ * job rests for as long as the step took, so that requests are hardly delayed.
  */
 
 import type { Clock, TimerHandle } from './clock.js';
@@ -18,8 +18,10 @@ export interface BackgroundJobDeps {
   readonly run: () => Promise<unknown>;
 }
 
-/** Delay before a failed step is retried: the database may be unavailable. */
-const AGAIN_AFTER_MS = 10_000;
+/** Delay before a failed step or run is retried: the database may be unavailable. */
+const AGAIN_AFTER_MS = 1_000;
+/** After so many failed runs in a row the operator should know. */
+const FAILURES_LOGGED = 20;
 /** The shortest rest, so that quick steps leave room for requests as well. */
 const REST_MS_MIN = 5;
 
@@ -30,6 +32,8 @@ export class BackgroundJob {
   #isWakened = false;
   #endRest: (() => void) | undefined;
   #isStopped = false;
+  /** Failed runs since the last success. */
+  #failures = 0;
 
   constructor(deps: BackgroundJobDeps) {
     this.#deps = deps;
@@ -76,17 +80,26 @@ export class BackgroundJob {
   }
 
   #run(): void {
-    const { run, log, name, everyMs } = this.#deps;
+    const { run, everyMs, log, name } = this.#deps;
     if (this.#isStopped) return;
     this.#isRunning = true;
     this.#isWakened = false;
     run()
-      .catch((error: unknown) => {
-        if (!this.#isStopped) log.error({ err: error, job: name }, 'background job ended early');
+      .then(() => {
+        this.#failures = 0;
+        return everyMs;
       })
-      .finally(() => {
+      .catch((error: unknown) => {
+        this.#failures += 1;
+        const what = { err: error, job: name };
+        if (this.#failures === FAILURES_LOGGED) {
+          log.warn(what, 'background job keeps failing; trying again');
+        } else log.debug(what, 'background job failed; trying again');
+        return Math.min(everyMs, AGAIN_AFTER_MS);
+      })
+      .then((afterMs) => {
         this.#isRunning = false;
-        this.start(this.#isWakened ? 0 : everyMs);
+        this.start(this.#isWakened ? 0 : afterMs);
       });
   }
 

@@ -22,6 +22,7 @@ export const ERROR_STATUS = {
   ENG_UNSUPPORTED_ENCODING: 415,
   ENG_WRONG_CELL: 421,
   ENG_INPUT_SCHEMA: 422,
+  ENG_TEMPLATE: 422,
   ENG_TENANT_LIMIT: 429,
   ENG_TOO_MANY_CONNECTIONS: 429,
   ENG_TOO_MANY_REQUESTS: 429,
@@ -107,6 +108,9 @@ const RETRY_AFTER_MS = 1_000;
 export const invalid = (message: string, members?: AnswerMembers) =>
   new EngineError('ENG_VALIDATION', `invalid argument: ${message}`, undefined, undefined, members);
 export const notFound = (what: string) => new EngineError('ENG_NOT_FOUND', `not found: ${what}`);
+/** The creation does not fit its sequence. */
+export const unprocessable = (message: string) =>
+  new EngineError('ENG_INPUT_SCHEMA', `unprocessable entity: ${message}`);
 export const conflict = (message: string, members?: AnswerMembers) =>
   new EngineError('ENG_CONFLICT', `conflict: ${message}`, undefined, undefined, members);
 export const unsupportedEncoding = (encoding: string) =>

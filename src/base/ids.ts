@@ -67,6 +67,11 @@ export function concurrencyKeyId(tenantId: string, concurrencyKey: string): stri
   return hashedId('concurrency:', tenantId, concurrencyKey);
 }
 
+/** The actor that puts off starts under this key. */
+export function throttleId(tenantId: string, key: string): string {
+  return hashedId('throttle:', tenantId, key);
+}
+
 export function rateLimitId(tenantId: string, key: string): string {
   return hashedId('rate:', tenantId, key);
 }
@@ -75,6 +80,16 @@ export function rateLimitId(tenantId: string, key: string): string {
 export function eventKeyId(tenantId: string, name: string, key: string | undefined): string {
   const named = `${Buffer.byteLength(name)}:${name}`;
   return hashedId('events:', tenantId, key === undefined ? named : `${named}=${key}`);
+}
+
+/** All events with this name, whatever their correlation keys are. */
+export function eventNameId(tenantId: string, name: string): string {
+  return hashedId('event-name:', tenantId, name);
+}
+
+/** The actor that collects creations of a sequence. @param named what they share besides the tenant, and their key */
+export function startKeyId(tenantId: string, named: readonly (string | null)[]): string {
+  return hashedId('start:', tenantId, JSON.stringify(named));
 }
 
 /** The same producer id always names the same event, whatever its name and key are. */
@@ -139,6 +154,11 @@ export function firstIdAt(now: UnixMs): string {
   const digits = Buffer.from(FIRST_ID, 'latin1');
   writeTime(digits, Math.floor(now));
   return digits.toString('latin1');
+}
+
+/** The time in an id that a generator created. */
+export function timeOfId(id: string): UnixMs {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
 export function routeOf(id: string): number {

@@ -3,11 +3,11 @@
 import type { MessagePort } from 'node:worker_threads';
 import { EngineError } from './errors.js';
 
-/** A synchronous function of plain data, loaded on first use by the thread that runs it. */
+/** A function of plain data, loaded on first use by the thread that runs it. */
 export interface Job<Input, Output> {
   /** The name in `src/server/offload.thread.ts`. */
   readonly name: string;
-  readonly load: () => Promise<(input: Input) => Output>;
+  readonly load: () => Promise<(input: Input) => Output | Promise<Output>>;
   /** Small jobs take less time than the transfer to another thread, and run in place. */
   readonly isSmall: (input: Input) => boolean;
   /** The time limit, from the start of the job in a thread. */

@@ -1,6 +1,7 @@
-/** The idempotency key of a creation. */
+/** Idempotency keys of creations, and ids of events, which a trigger derives from its delivery. */
 
 import type { BodyOf } from '../../schema/routes.js';
+import { invalid } from '../base/errors.js';
 
 export type CreationBody = BodyOf<'instances.create'>;
 
@@ -12,4 +13,13 @@ export function idempotencyKeyOf({
   if (!idempotency_key) return null;
   // The prefix keeps a dry run and a real run from sharing a key.
   return dry_run === true ? `dryrun:${idempotency_key}` : idempotency_key;
+}
+
+/** Begins the keys and ids that triggers give: who took one would suppress a delivery. */
+export const TRIGGER_ID_PREFIX = 'trigger:';
+
+/** @throws EngineError 400 naming the member for a key or id that only triggers give */
+export function checkCallersId(id: string | null | undefined, member: string): void {
+  if (id?.startsWith(TRIGGER_ID_PREFIX) !== true) return;
+  throw invalid(`${member} must not begin with ${TRIGGER_ID_PREFIX}`);
 }

@@ -50,16 +50,21 @@ export class OpenLeaves {
   outside = 0;
   active = 0;
   deferred = 0;
+  /** Open nodes when it was made. */
+  readonly nodes: number;
   readonly #execution: Execution;
-  #heap = new TinyQueue<Deadline>([], compare);
+  #heap: TinyQueue<Deadline> | undefined;
 
   constructor(execution: Execution, nodes: readonly PlanNode[]) {
     this.#execution = execution;
+    let count = 0;
     for (const key in execution.o) {
       const node = Number(key);
+      count += 1;
       if (nodes[node]?.kind.isLeaf === true) this.add(node, execution.o[node] as StepRecord);
       else this.watch(node, execution.o[node]!);
     }
+    this.nodes = count;
   }
 
   /** For composites, which are not counted. */
@@ -81,14 +86,14 @@ export class OpenLeaves {
 
   next(): Deadline | undefined {
     for (;;) {
-      const top = this.#heap.peek();
+      const top = this.#heap?.peek();
       if (top === undefined || this.#counts(top)) return top;
-      this.#heap.pop();
+      this.pop();
     }
   }
 
   pop(): void {
-    this.#heap.pop();
+    this.#heap?.pop();
   }
 
   #count({ p, c }: StepRecord, by: 1 | -1): void {
@@ -103,6 +108,7 @@ export class OpenLeaves {
   }
 
   #push(deadline: Deadline): void {
+    this.#heap ??= new TinyQueue<Deadline>([], compare);
     if (this.#heap.length > HEAP_CLEAN_MIN + 4 * (this.outside + this.active + this.deferred)) {
       this.#heap = new TinyQueue(
         this.#heap.data.filter((entry) => this.#counts(entry)),

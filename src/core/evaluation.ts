@@ -50,7 +50,10 @@ import {
   type TakenSignal,
 } from './progress.js';
 import { clearError, Scopes } from './scopes.js';
+import { renderTemplate } from './template.js';
 
+/** An index of fewer open nodes is not kept: it is cheaper to make than to have in memory. */
+const KEPT_NODES_MIN = 32;
 const LEAVES = new WeakMap<Execution, OpenLeaves>();
 
 export class Evaluation {
@@ -63,6 +66,7 @@ export class Evaluation {
   /** The failure of the node that is about to fail, and then of the enclosing blocks. */
   cause: Failure | undefined;
 
+  #leaves: OpenLeaves | undefined;
   readonly #queue: number[];
   #head = 0;
   #stepsLeft: number;
@@ -191,17 +195,20 @@ export class Evaluation {
   }
 
   get leaves(): OpenLeaves {
-    let leaves = LEAVES.get(this.execution);
-    if (leaves === undefined) {
-      leaves = new OpenLeaves(this.execution, this.plan.nodes);
-      LEAVES.set(this.execution, leaves);
-    }
-    return leaves;
+    this.#leaves ??= LEAVES.get(this.execution) ?? this.#indexLeaves();
+    return this.#leaves;
   }
 
   /** For deadlines that were changed without `open` or `putLeaf`. */
   dropLeaves(): void {
+    this.#leaves = undefined;
     LEAVES.delete(this.execution);
+  }
+
+  #indexLeaves(): OpenLeaves {
+    const leaves = new OpenLeaves(this.execution, this.plan.nodes);
+    if (leaves.nodes >= KEPT_NODES_MIN) LEAVES.set(this.execution, leaves);
+    return leaves;
   }
 
   finish(node: NodePlace, code: DoneCode): void {
@@ -270,6 +277,21 @@ export class Evaluation {
     progress.takenSignals.push({ seq, blockId: node.id, status });
   }
 
+  /** Renders the `reply` of a step that has just taken an answer. One that cannot be rendered is null. */
+  noteReply(node: StepNode): void {
+    if (node.reply === undefined) return;
+    const { progress } = this;
+    const rendered = renderTemplate(node.reply, this.scopeOf(node));
+    const reply = rendered.ok ? rendered.value : null;
+    if (!rendered.ok) {
+      const message = `reply: ${rendered.message}`;
+      progress.logs.push({ blockId: node.id, level: 'warn', message });
+    }
+    const last = progress.takenSignals?.at(-1);
+    if (last?.blockId === node.id && last.reply === undefined) last.reply = reply;
+    else progress.reply ??= reply;
+  }
+
   endGate(gate: EndedGate): void {
     this.progress.gates ??= [];
     this.progress.gates.push(gate);
@@ -281,7 +303,12 @@ export class Evaluation {
     const code = record?.o === 1 ? FAILED : requested;
     if (record?.o === 1) this.cause = record.y;
     const began = record?.b ?? this.offset;
-    const done: DoneRecord = [code, began, Math.max(0, this.offset - began)];
+    const ms = Math.max(0, this.offset - began);
+    const done: DoneRecord = [code, began, ms];
+    if (code === COMPLETED || code === FAILED) {
+      this.progress.ended ??= [];
+      this.progress.ended.push({ id: node.id, isFailed: code === FAILED, ms });
+    }
     if (record !== undefined) {
       const { kind } = node;
       if (kind.isLeaf) {

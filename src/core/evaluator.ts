@@ -5,7 +5,14 @@
  * (`evaluation.ts`, `blocks/`), then the state follows from what is open (`instance-state.ts`).
  */
 
-import { CANCELLED, type CleanupFailure, COMPLETED, FAILED } from '../../schema/execution.js';
+import {
+  CANCELLED,
+  type CleanupFailure,
+  COMPLETED,
+  FAILED,
+  WAITS_FOR_SLOT,
+  WAITS_FOR_START,
+} from '../../schema/execution.js';
 import { isEnded, isTerminal } from '../../schema/states.js';
 import type { JsonObject } from '../base/json.js';
 import { isoTime, type UnixMs } from '../base/time.js';
@@ -30,6 +37,7 @@ import {
 import {
   auditTransition,
   awaitsPermit,
+  awaitsStart,
   cleanUp,
   clearHolds,
   end,
@@ -88,7 +96,11 @@ function applyEvent(run: Evaluation, event: EngineEvent): Applied {
       }
       return 'run';
     case 'admitted':
-      if (run.execution.w !== 1) return 'set';
+      if (run.execution.w !== WAITS_FOR_SLOT) return 'set';
+      delete run.execution.w;
+      return 'run';
+    case 'start.granted':
+      if (run.execution.w !== WAITS_FOR_START) return 'set';
       delete run.execution.w;
       return 'run';
     case 'cancel':
@@ -320,12 +332,14 @@ function runOn(run: Evaluation): void {
   }
   const isDelayed = !mayRun(run);
   const needsSlot = (!isDelayed || execution.p === 1) && awaitsPermit(run);
-  if (needsSlot) {
-    execution.w = 1;
+  // The slot comes first, so that the start follows its grant at once.
+  const needsStart = !needsSlot && !isDelayed && awaitsStart(run);
+  if (needsSlot || needsStart) {
+    execution.w = needsSlot ? WAITS_FOR_SLOT : WAITS_FOR_START;
     // `next_fire_at` keeps showing the deferral that is over.
     setState(snapshot, 'scheduled', snapshot.nextFireAt ?? env.now);
   }
-  if (needsSlot || isDelayed) fireLimits(run);
+  if (needsSlot || needsStart || isDelayed) fireLimits(run);
   else {
     clearHolds(run);
     if (execution.t === null) begin(run);
@@ -337,6 +351,7 @@ function runOn(run: Evaluation): void {
 function begin(run: Evaluation): void {
   const { snapshot, execution, env } = run;
   execution.t = env.now;
+  if (execution.i !== undefined) delete execution.i;
   // A migration may have carried the time limit over.
   if (execution.u === undefined) startTimeLimit(run);
   snapshot.runtime.instance_id = snapshot.id;

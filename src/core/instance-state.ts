@@ -129,7 +129,7 @@ export function nextWake(run: Evaluation): { wakeAt: UnixMs | null; more: boolea
   const { snapshot, execution, env } = run;
   const isStopped = isEnded(snapshot.state) || snapshot.state === 'paused';
   if (isStopped) return { wakeAt: null, more: false };
-  if (execution.p === 1 || execution.w === 1) {
+  if (execution.p === 1 || execution.w !== undefined) {
     // An instance that was parked before a pause is parked again.
     return { wakeAt: firstLimit(run), more: isParked(run) && snapshot.state === 'scheduled' };
   }
@@ -145,7 +145,7 @@ export function nextWake(run: Evaluation): { wakeAt: UnixMs | null; more: boolea
 
 export function mayRun(run: Evaluation): boolean {
   const { snapshot, execution } = run;
-  if (snapshot.state === 'paused' || execution.p === 1 || execution.w === 1) return false;
+  if (snapshot.state === 'paused' || execution.p === 1 || execution.w !== undefined) return false;
   return (requestedStart(run) ?? run.env.now) <= run.env.now;
 }
 
@@ -155,8 +155,9 @@ export function requestedStart({ snapshot, execution }: Evaluation): UnixMs | nu
   return execution.t === null && snapshot.state === 'scheduled' ? snapshot.nextFireAt : null;
 }
 
-/** Parked by request, and not waiting for a slot. */
-const isParked = ({ execution }: Evaluation): boolean => execution.p === 1 && execution.w !== 1;
+/** Parked by request, and not waiting for a slot or its start. */
+const isParked = ({ execution }: Evaluation): boolean =>
+  execution.p === 1 && execution.w === undefined;
 
 export function clearHolds(run: Evaluation): void {
   if (run.execution.p !== undefined) delete run.execution.p;
@@ -168,9 +169,15 @@ export function clearHolds(run: Evaluation): void {
 export function awaitsPermit(run: Evaluation): boolean {
   const { execution } = run;
   if (run.env.holdsPermit !== false || execution.e !== undefined) return false;
-  if (execution.p === 1) return run.snapshot.state === 'scheduled' && execution.w !== 1;
+  if (execution.p === 1) return run.snapshot.state === 'scheduled' && execution.w === undefined;
   const { leaves } = run;
   return execution.t === null || hasMore(run) || leaves.active > 0 || leaves.outside > 0;
+}
+
+/** Whether the instance could start, but for the throttle of its sequence. */
+export function awaitsStart({ env, execution }: Evaluation): boolean {
+  const isHeldBack = env.mayStart === false && execution.i !== undefined;
+  return isHeldBack && execution.t === null && execution.e === undefined;
 }
 
 export function openLeaves(run: Evaluation): [PlanNode, StepRecord][] {

@@ -1,6 +1,6 @@
 /**
  * The outputs of items of for_each blocks: the last output of each item, for the output of the block, and the outputs
- * that only the same concurrent item sees (docs/blocks.md). Not stored: rebuilt from the output rows when an instance is
+ * that only the same concurrent item sees (docs/adding-blocks.md). Not stored: rebuilt from the output rows when an instance is
  * loaded.
  */
 

@@ -8,8 +8,11 @@ import type { Execution } from '../../schema/execution.js';
 import type { JsonValue } from '../base/json.js';
 import type { BlockKind } from './blocks/kind.js';
 import type { PlanNode } from './blocks/kinds.js';
+import type { CancelRule } from './cancel-on.js';
 import type { Condition } from './condition.js';
+import type { FlowPlan } from './flow-limits.js';
 import type { Parsed } from './parsed.js';
+import type { SearchPaths } from './search-terms.js';
 
 export type { PlanNode } from './blocks/kinds.js';
 export type { StepNode } from './blocks/step-plan.js';
@@ -76,6 +79,12 @@ export interface Plan {
   readonly outputRefs: 'all' | ReadonlySet<string>;
   /** What runs after an instance has failed or was cancelled. */
   readonly hooks?: { readonly [List in HookList]?: Plan };
+  /** Limits of its instances by keys; absent: none. */
+  readonly flow?: FlowPlan;
+  /** The events that cancel an instance; undefined: none. */
+  readonly cancelOn?: readonly CancelRule[];
+  /** The members of `context.data` by which instances are found; absent: none. */
+  readonly searchable?: SearchPaths;
   readonly isStepOnly: boolean;
   readonly hasGates: boolean;
 }

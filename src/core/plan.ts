@@ -9,21 +9,27 @@ import {
   type Hooks,
   kindName,
 } from '../../schema/blocks.js';
+import type { CancelOnMember } from '../../schema/cancel-on.js';
+import type { FlowLimits } from '../../schema/flow-limits.js';
+import type { SearchableMember } from '../../schema/search.js';
 import type { JsonObject, JsonValue } from '../base/json.js';
 import { timeLimit } from '../base/time.js';
 import { type BlockCompiler, guardOf, NO_SECRETS } from './block-compiler.js';
 import { kindOf } from './blocks/kinds.js';
 import { resultBlocks } from './blocks/results.js';
+import { compileCancelOn } from './cancel-on.js';
 import { type Condition, parseCondition } from './condition.js';
+import { compileFlow } from './flow-limits.js';
 import { type Parsed, parsing, Refusal, type Refused } from './parsed.js';
 import type { NodePlace, Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
+import { searchPaths } from './search-terms.js';
 import { compileTemplate, type Template } from './template.js';
 import { type Copies, ONE_COPY, TreeRules } from './tree-rules.js';
 
 export type { Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
 export type CompiledPlan = { readonly ok: true; readonly plan: Plan } | Refused;
 
-export interface Definition extends Hooks {
+export interface Definition extends Hooks, FlowLimits, CancelOnMember, SearchableMember {
   readonly id: string;
   readonly name?: string;
   readonly version?: number;
@@ -46,7 +52,16 @@ export function compilePlan(definition: Definition, compileSchema?: Compile): Co
     // The outputs that hooks read are kept as well.
     for (const list of HOOK_LISTS) compiler.reads(hooks[list]?.outputRefs ?? NONE);
     const plan = compiler.finish(definition, roots);
-    return Object.keys(hooks).length === 0 ? plan : { ...plan, hooks };
+    const flow = compileFlow(definition);
+    const cancelOn = compileCancelOn(definition.cancel_on ?? []);
+    const searchable = searchPaths(definition.searchable ?? []);
+    return {
+      ...plan,
+      ...(Object.keys(hooks).length === 0 ? {} : { hooks }),
+      ...(flow === undefined ? {} : { flow }),
+      ...(cancelOn.length > 0 && { cancelOn }),
+      ...(searchable.length > 0 && { searchable }),
+    };
   });
   return parsed.ok ? { ok: true, plan: parsed.value } : parsed;
 }

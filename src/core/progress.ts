@@ -4,6 +4,7 @@ import type { Execution, OpenEffect } from '../../schema/execution.js';
 import type { Failure, FailureCode } from '../../schema/failure.js';
 import type { InstanceState, Words } from '../../schema/states.js';
 import type { JsonObject, JsonValue } from '../base/json.js';
+import type { MapLike } from '../base/lazy-map.js';
 import type { UnixMs } from '../base/time.js';
 import type { GateAnswer } from './blocks/gate.js';
 import type { LogLevel, StepOutcome } from './builtin.js';
@@ -27,9 +28,9 @@ export interface Snapshot {
   runtime: JsonObject;
   execution: Execution;
   /** The latest output of each block in `plan.outputRefs`, `__error__` rows included. */
-  outputs: Map<string, KeptOutput>;
+  outputs: MapLike<string, KeptOutput>;
   /** The items of for_each blocks, by the keys of `Progress.snapshots`. */
-  snapshots: Map<string, JsonValue[]>;
+  snapshots: MapLike<string, JsonValue[]>;
   /** The outputs of those items, by the same keys. */
   items?: Record<string, ItemOutputs>;
   /** Signals that no wait has taken, oldest first. */
@@ -56,6 +57,8 @@ export interface KeptSignal {
   readonly characters: number;
   /** The name of the API key that sent it. */
   readonly by?: string;
+  /** The groups for which its sender may answer approvals. Absent: all. */
+  readonly groups?: readonly string[];
 }
 
 /** A consumed signal. `refused`: the payload violates the schema of the wait, which continues. */
@@ -63,6 +66,8 @@ export interface TakenSignal {
   readonly seq: number;
   readonly blockId: string;
   readonly status: 'taken' | 'refused';
+  /** The rendered `reply` of the step; absent if it has none. */
+  reply?: JsonValue;
 }
 
 /** One try of one step. `iteration` is the path of loop counters, '' outside of loops. */
@@ -107,6 +112,8 @@ export type EngineEvent =
   | { readonly kind: 'wake'; readonly recovered?: boolean }
   /** The instance has received its slot; from now on `Env.holdsPermit` is true. */
   | { readonly kind: 'admitted' }
+  /** The throttle of the sequence lets it start now: `Env.mayStart` is true. */
+  | { readonly kind: 'start.granted' }
   /** The signal: everything but protected work is cut off. */
   | { readonly kind: 'cancel' }
   /** The hard stop: nothing more runs. */
@@ -146,6 +153,8 @@ export interface Env {
   readonly isOver?: () => boolean;
   /** False: the instance waits for a slot of its concurrency key (`Execution.w`). Absent: it needs none. */
   readonly holdsPermit?: boolean;
+  /** False: an instance that has not started waits for its throttle (`Execution.i`). Absent: it has none. */
+  readonly mayStart?: boolean;
   readonly isRateLimited?: (key: string) => boolean;
   /** The extended time limit of a task: for its claim or, with `queueTimeoutMs`, for its wait in the queue. */
   readonly extendedUntil?: (
@@ -204,6 +213,13 @@ export type EndedGate = { readonly id: string; readonly at: UnixMs } & (
   | ({ readonly end: 'answered' } & Pick<GateAnswer, 'value' | 'comment' | 'by' | 'answerId'>)
 );
 
+/** A block that has completed or failed; `ms`: since it began, with its waits and retries. */
+export interface EndedBlock {
+  readonly id: string;
+  readonly isFailed: boolean;
+  readonly ms: number;
+}
+
 export interface RateRequest extends StepTry {
   readonly blockId: string;
   readonly key: string;
@@ -253,7 +269,7 @@ export interface AuditEvent {
     | 'state_transition step_failed step_retried gate_answered gate_refused gate_timed_out'
     | 'gate_escalated block_failed hook_failed saga_compensated output_truncated deadline_breached'
     | 'deadline_handler_failed resumed_from data_changed blocks_injected cancelling migrated forked'
-    | 'batch_action event_taken event_refused'
+    | 'batch_action event_taken event_refused key_full cancelled_by_event'
   >;
   readonly fromState?: InstanceState;
   readonly toState?: InstanceState;
@@ -271,9 +287,13 @@ export interface Progress {
   effects?: EndedEffect[];
   children?: ChildOrder[];
   takenSignals?: TakenSignal[];
+  /** The reply of a gate that an answer from outside has passed. */
+  reply?: JsonValue;
   /** A step has begun to wait for an event. */
   opensEventWait?: true;
   gates?: EndedGate[];
+  /** For statistics; without hooks. */
+  ended?: EndedBlock[];
   readonly snapshots: { readonly key: string; readonly items: JsonValue[] }[];
   /** To be deleted before `snapshots` are stored. */
   readonly droppedSnapshots: string[];

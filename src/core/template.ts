@@ -8,6 +8,7 @@ import { displayText, lengthOf, sizeWithin } from '../base/bounds.js';
 import type { JsonObject, JsonValue } from '../base/json.js';
 import { type OutputReads, outputReads, readRooted, type Scope } from './expression/scope.js';
 import {
+  type IsRoot,
   type ParsedChain,
   type Part,
   type Source,
@@ -42,23 +43,36 @@ export const RENDERED_DEPTH_MAX = 256;
 /** In characters, approximately. Stops loops whose parameters contain their own last output twice. */
 export const RENDERED_SIZE_MAX = 16 * 1024 * 1024;
 
-/** Compiles every string in `value`, but not its keys. `value` must not change afterwards. */
-export function compileTemplate(value: JsonValue): Template {
-  const root = compile(value);
+/**
+ * Compiles every string in `value`, but not its keys. `value` must not change afterwards.
+ *
+ * @param isKnown default: the roots of steps
+ */
+export function compileTemplate(value: JsonValue, isKnown?: IsRoot): Template {
+  const root = compile(value, isKnown);
   return { hasSecrets: hasSecrets(root), outputs: outputReads(pathsOf(root)), root };
 }
 
-/** The value of the template in `scope`; it may share structure with both. `ok: false` fails the step permanently. */
-export function renderTemplate(template: Template, scope: Scope): Parsed<JsonValue> {
+/**
+ * The value of the template in `scope`; it may share structure with both. `ok: false` fails the step permanently.
+ *
+ * @param sizeMax of all inserted values, in characters, approximately
+ */
+export function renderTemplate(
+  template: Template,
+  scope: Scope,
+  sizeMax = RENDERED_SIZE_MAX,
+): Parsed<JsonValue> {
   if (template.root.kind === 'constant') return { ok: true, value: template.root.value };
-  const run: Rendering = { scope, left: RENDERED_SIZE_MAX, problem: undefined };
+  const run: Rendering = { scope, sizeMax, left: sizeMax, problem: undefined };
   const value = render(template.root, run, RENDERED_DEPTH_MAX);
   return run.problem === undefined ? { ok: true, value } : refused(run.problem);
 }
 
 /** The strings that name secrets, otherwise rendered. Data cannot pass for a secret: names come from the template. */
 export function secretTextsOf(template: Template, scope: Scope): SecretText[] {
-  const run: Rendering = { scope, left: RENDERED_SIZE_MAX, problem: undefined };
+  const sizeMax = RENDERED_SIZE_MAX;
+  const run: Rendering = { scope, sizeMax, left: sizeMax, problem: undefined };
   const texts: SecretText[] = [];
   const visit = (node: Node, path: readonly (string | number)[]): void => {
     if (!hasSecrets(node)) return;
@@ -95,17 +109,17 @@ function* chainsIn(node: Node): Generator<ParsedChain> {
   else if (node.kind === 'object') for (const [, member] of node.entries) yield* chainsIn(member);
 }
 
-function compile(value: JsonValue): Node {
-  if (typeof value === 'string') return compileText(value);
+function compile(value: JsonValue, isKnown: IsRoot | undefined): Node {
+  if (typeof value === 'string') return compileText(value, isKnown);
   if (typeof value !== 'object' || value === null) return { kind: 'constant', value };
   if (Array.isArray(value)) {
-    const items = value.map(compile);
+    const items = value.map((item) => compile(item, isKnown));
     const isConstant = items.every((item) => item.kind === 'constant');
     return isConstant ? { kind: 'constant', value } : { kind: 'array', items };
   }
   const entries: [string, Node][] = [];
   for (const [key, member] of Object.entries(value)) {
-    const node = compile(member);
+    const node = compile(member, isKnown);
     if (node.kind !== 'constant') entries.push([key, node]);
   }
   return entries.length === 0
@@ -113,8 +127,8 @@ function compile(value: JsonValue): Node {
     : { kind: 'object', base: value, entries };
 }
 
-function compileText(text: string): Node {
-  const parts = splitTemplate(text);
+function compileText(text: string, isKnown: IsRoot | undefined): Node {
+  const parts = splitTemplate(text, isKnown);
   if (parts === undefined) return { kind: 'constant', value: text };
   const [only] = parts;
   if (parts.length > 1 || only === undefined || typeof only === 'string') {
@@ -134,6 +148,7 @@ function* pathsOf(node: Node): Generator<readonly string[]> {
 /** One rendering, which ends at the first problem. Every inserted value is charged. */
 interface Rendering {
   readonly scope: Scope;
+  readonly sizeMax: number;
   left: number;
   problem: string | undefined;
 }
@@ -192,12 +207,13 @@ function readSource(source: Source, run: Rendering, depthLeft: number): JsonValu
 /** Charges a value before anything visits it as a whole. */
 function charge(value: JsonValue, run: Rendering, depthLeft: number): JsonValue {
   const size = sizeWithin(value, run.left, depthLeft);
-  if (size === undefined) return fail(TOO_MUCH, run);
+  if (size === undefined) return fail(tooMuch(run), run);
   run.left -= size;
   return value;
 }
 
-const TOO_MUCH = `a template gives a value nested deeper than ${RENDERED_DEPTH_MAX} levels or larger than ${RENDERED_SIZE_MAX / 1024 / 1024} MiB`;
+const tooMuch = ({ sizeMax }: Rendering) =>
+  `a template gives a value nested deeper than ${RENDERED_DEPTH_MAX} levels or larger than ${sizeMax / 1024 / 1024} MiB`;
 
 function fail(problem: string, run: Rendering): null {
   run.problem ??= problem;

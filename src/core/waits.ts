@@ -74,7 +74,7 @@ function leafWait(plan: Plan, execution: Execution, node: PlanNode): WaitFacts {
 
 function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepFacts): WaitFacts {
   const record = execution.o[node.index] as StepRecord;
-  const { p, a, w, d, m, v, k } = record;
+  const { p, a, w, d, m, v, k, l } = record;
   const wait: WaitFacts = {
     ...leafWait(plan, execution, node),
     attempt: a,
@@ -89,12 +89,14 @@ function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepF
   }
   if (p === 'gate') {
     wait.approval_id = k ?? '';
-    wait.choices = (node.gate?.choices ?? []).map(({ value }) => value);
+    const { choices = [], approvers = [] } = node.gate ?? {};
+    wait.choices = choices.map(({ value }) => value);
+    if (approvers.length > 0) wait.approvers = [...approvers];
     if (execution.t !== null) wait.since = isoTime(execution.t + (m ?? record.b));
   }
   // `w` is the time at which the step repeats its request, not the end of the wait.
   if (p === 'asking') wait.until = null;
-  if (wait.kind === 'rate_limit') wait.key = node.rateLimitKey ?? '';
+  if (wait.kind === 'rate_limit') wait.key = l ?? node.rateLimitKey?.text ?? '';
   return p === 'task' ? { ...wait, ...factsOf(node, iterationOf(execution, node)) } : wait;
 }
 

@@ -74,7 +74,7 @@ export function checkUrl(text: string, isAllowed: AddressPolicy, base?: URL): Pa
     return { ok: false, message: 'the url must use http or https' };
   }
   if (url.username !== '' || url.password !== '') {
-    return { ok: false, message: 'credentials do not belong in the url, but in the headers' };
+    return { ok: false, message: 'credentials do not belong in the url' };
   }
   const of = endpointOf(url);
   return isAllowedHost(of, isAllowed)

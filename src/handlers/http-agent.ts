@@ -9,6 +9,7 @@ import {
   isAllowedHost,
   type Resolver,
 } from './address-guard.js';
+import { ignoringContinue } from './interim-responses.js';
 
 /** Shorter than a long `timeout_ms`, so that a hanging connect ends as a transport error. */
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -71,7 +72,7 @@ function guardedConnector({ isAllowed, resolve }: AgentOptions): buildConnector.
     if (connect === undefined) {
       if (connectors.size >= CONNECTORS_MAX) connectors.clear();
       const lookup = guardedLookup(resolve, isAllowed, port);
-      connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup });
+      connect = acceptingContinue(buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup }));
       connectors.set(port, connect);
     }
     return connect;
@@ -82,4 +83,12 @@ function guardedConnector({ isAllowed, resolve }: AgentOptions): buildConnector.
     if (isAllowedHost(of, isAllowed)) connectorOf(of.port)(target, callback);
     else queueMicrotask(() => callback(new BlockedAddressError(of.hostname), null));
   };
+}
+
+function acceptingContinue(connect: buildConnector.connector): buildConnector.connector {
+  return (target, callback) =>
+    connect(target, (...[error, socket]) => {
+      if (error === null) callback(null, ignoringContinue(socket));
+      else callback(error, null);
+    });
 }

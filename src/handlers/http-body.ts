@@ -25,21 +25,32 @@ export class TooLarge extends Error {}
 type Bytes = AsyncIterable<Buffer>;
 type Decoder = InstanceType<typeof TextDecoder>;
 
-/** Closes the connection if not read to its end. Invalid bytes and NUL become U+FFFD. @throws Unreadable, TooLarge */
-export async function* textOf({
-  headers,
-  body,
-}: Pick<Dispatcher.ResponseData, 'headers' | 'body'>): AsyncGenerator<TextPiece> {
+/**
+ * Closes the connection if not read to its end. Invalid bytes and NUL become U+FFFD.
+ *
+ * @param isExact invalid bytes make the body unreadable
+ * @throws Unreadable, TooLarge
+ */
+export async function* textOf(
+  { headers, body }: Pick<Dispatcher.ResponseData, 'headers' | 'body'>,
+  isExact = false,
+): AsyncGenerator<TextPiece> {
   // Without a listener, the error of a destroyed body would be uncaught.
   body.on('error', () => undefined);
   try {
-    yield* readable(body, asText(headers['content-type']), asText(headers['content-encoding']));
+    const [type, coding] = [asText(headers['content-type']), asText(headers['content-encoding'])];
+    yield* readable(body, type, coding, isExact);
   } finally {
     body.destroy();
   }
 }
 
-async function* readable(body: Bytes, contentType: string, contentEncoding: string) {
+async function* readable(
+  body: Bytes,
+  contentType: string,
+  contentEncoding: string,
+  isExact: boolean,
+) {
   const charset = charsetOf(contentType);
   const codings = codingsOf(contentEncoding);
   const problem = problemOf(charset, codings);
@@ -47,7 +58,7 @@ async function* readable(body: Bytes, contentType: string, contentEncoding: stri
   for (const coding of problem === undefined ? codings.reverse() : []) {
     source = bounded(unpacked(source, coding));
   }
-  const text = new TextReader(charset);
+  const text = new TextReader(charset, isExact);
   let bytes = 0;
   for await (const chunk of source) {
     bytes += chunk.byteLength;
@@ -148,11 +159,13 @@ const MARK_BYTES_MAX = 3;
 /** Chooses the decoder by the first bytes, and removes a byte order mark. */
 class TextReader {
   readonly #charset: string;
+  readonly #isExact: boolean;
   #decoder: Decoder | undefined;
   #begin: Buffer = Buffer.alloc(0);
 
-  constructor(charset: string) {
+  constructor(charset: string, isExact: boolean) {
     this.#charset = charset;
+    this.#isExact = isExact;
   }
 
   read(chunk: Buffer): string {
@@ -169,7 +182,7 @@ class TextReader {
   #decide(): Decoder {
     const marked = MARKS.find(([mark]) => mark.every((byte, i) => this.#begin[i] === byte));
     // An unknown charset is possible only for an empty body.
-    this.#decoder = decoderOf(marked?.[1] ?? this.#charset) ?? new TextDecoder();
+    this.#decoder = decoderOf(marked?.[1] ?? this.#charset, this.#isExact) ?? new TextDecoder();
     return this.#decoder;
   }
 }
@@ -180,14 +193,22 @@ const WINDOWS_1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’�
 
 /** Some releases of Node decode windows-1252 as Latin-1. */
 function decode(decoder: Decoder, bytes?: Buffer, options?: typeof STREAM): string {
-  const text = decoder.decode(bytes, options);
+  const text = decoded(decoder, bytes, options);
   if (decoder.encoding !== 'windows-1252') return text;
   return text.replace(/[\x80-\x9f]/g, (unit) => WINDOWS_1252[unit.charCodeAt(0) - 0x80]!);
 }
 
-function decoderOf(charset: string): Decoder | undefined {
+function decoded(decoder: Decoder, bytes?: Buffer, options?: typeof STREAM): string {
   try {
-    return new TextDecoder(charset);
+    return decoder.decode(bytes, options);
+  } catch {
+    throw new Unreadable(`its bytes are not ${decoder.encoding}`);
+  }
+}
+
+function decoderOf(charset: string, fatal = false): Decoder | undefined {
+  try {
+    return new TextDecoder(charset, { fatal });
   } catch {
     return undefined;
   }

@@ -244,8 +244,8 @@ function jsonOf(contentType: string, body: string): JsonValue | undefined {
   return parsed.ok ? (parsed.value as JsonValue) : undefined;
 }
 
-/** Seconds or a date; undefined for anything else, or a date in the past. */
-function retryAfterMs(text: string, now: number): number | undefined {
+/** Seconds or a date, of which a past one is 0; undefined for anything else. */
+export function retryAfterMs(text: string, now: number): number | undefined {
   const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - now;
-  return ms > 0 ? Math.min(ms, RETRY_AFTER_MS_MAX) : undefined;
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), RETRY_AFTER_MS_MAX);
 }

@@ -22,8 +22,11 @@ const LONG_SLOT_LIMITS = [
   { activeMax: 48, waitingMax: 7_500 },
   { activeMax: 32 },
 ] as const;
+/** Deliveries of tasks to worker endpoints; those of a tenant wait for its others. */
+export const PUSH_SLOT_LIMITS = [{ activeMax: 512 }, { activeMax: 384 }] as const;
 /** Redirects may lead all slots to one origin: a request must never wait inside the agent, where its deadline runs. */
-const CONNECTIONS_MAX = SLOT_LIMITS[0].activeMax + LONG_SLOT_LIMITS[0].activeMax;
+const CONNECTIONS_MAX =
+  SLOT_LIMITS[0].activeMax + LONG_SLOT_LIMITS[0].activeMax + PUSH_SLOT_LIMITS[0].activeMax;
 /** Requests that may keep a large response at a time: 160 MB, three times that with garbage. Others pause. */
 const LARGE_LIMITS = [
   { activeMax: 16, waitingMax: CONNECTIONS_MAX },

@@ -22,15 +22,34 @@ export const COUNTERS = {
   engine_webhooks_sent_total: 'Webhooks that were delivered.',
   engine_webhooks_failed_total: 'Webhooks that were given up.',
   engine_cron_triggered_total: 'Instances that schedules created.',
+  engine_push_completed_total: 'Tasks that a worker endpoint answered with an output.',
+  engine_push_accepted_total: 'Tasks that a worker endpoint accepted with 202, to report later.',
+  engine_push_failed_total:
+    'Deliveries of tasks to a worker endpoint that count as a failed attempt.',
+  engine_push_returned_total:
+    'Tasks that went back to their queue, because the endpoint was not reached or takes no more.',
+  engine_collected_creations_total: 'Creations that a sequence with debounce or batch collected.',
+  engine_collected_starts_total: 'Instances that were started from collected creations.',
   engine_retention_removed_total: 'Ended instances that retention removed.',
   engine_events_received_total: 'Events that were stored, without duplicates.',
   engine_events_matched_total: 'Waits of steps that an event ended.',
+  engine_events_cancelled_total:
+    'Instances and collected creations that an event cancelled by `cancel_on`.',
   engine_events_expired_total: 'Events that expired before a step waited for them.',
   engine_release_decisions_total: 'Decisions about releases: creations and changes of state.',
   engine_release_rollbacks_total: 'Releases that were rolled back, by request or by a gate.',
+  engine_creations_skipped_total:
+    'Creations that created nothing, because all slots of their key were taken (`when_full: skip`).',
+  engine_key_cancellations_total:
+    'Instances that were cancelled because all slots of their key were taken (`when_full`).',
+  engine_starts_put_off_total: 'Instances whose start the throttle of their sequence put off.',
   engine_child_instances_total: 'Child instances that sub_sequence blocks started.',
   engine_activity_left_out_total:
     'Changes of instances that `GET /activity` leaves out, because too many tenants changed something in the same minute.',
+  engine_queue_changes_left_out_total:
+    'Changes of tasks that `GET /queues/series` leaves out, because too many queues had some in the same minute.',
+  engine_steps_left_out_total:
+    'Ended blocks that `GET /sequences/{id}/steps` leaves out, because too many different ones ended in the same five minutes.',
   engine_instances_loaded_total:
     'Instances that were loaded from the database, because they were not in memory when needed.',
 } as const;
@@ -82,6 +101,10 @@ export const HISTOGRAMS = {
     help: 'Time to advance one instance once.',
     buckets: SECONDS,
   },
+  engine_push_duration_seconds: {
+    help: 'Time from the beginning of a request to a worker endpoint to the end of its response.',
+    buckets: SECONDS,
+  },
   engine_writer_flush_seconds: {
     help: 'Time from the first statement of a flush to its commit, including repetitions.',
     buckets: SECONDS,
@@ -97,6 +120,7 @@ export const THREAD_GAUGES = {
   engine_active_tasks: 'Steps that run in the server, or whose result waits for its instance.',
   engine_steps_waiting:
     'Steps that wait for a slot in the server, in all or of their tenant or instance.',
+  engine_push_in_flight: 'Requests to worker endpoints.',
   engine_instances_due: 'Instances that are due and wait for their turn.',
   engine_writer_backlog_units: 'Uncommitted changes.',
   engine_writer_backlog_bytes: 'Characters of the rows of uncommitted changes.',
@@ -111,6 +135,11 @@ export const FRONT_COUNTERS = {
     'Requests that were refused, because of the limit in flight per address.',
   engine_requests_misdirected_total:
     'Requests that were refused with 421, because another cell of the cluster has their tenant.',
+  engine_webhooks_accepted_total:
+    'Requests to triggers that started an instance or published an event.',
+  engine_webhooks_repeated_total:
+    'Requests to triggers that repeated a delivery, and so had no second effect.',
+  engine_webhooks_refused_total: 'Requests to triggers that were refused with a status below 500.',
   engine_instance_reads_kept_total:
     'Reads of an instance that the front thread answered from its unchanged cached record.',
 } as const;
@@ -171,6 +200,7 @@ export const ROW_GAUGES = {
   engine_open_tasks: 'Worker tasks that are pending or claimed.',
   engine_approvals_open: 'Open approvals.',
   engine_dead_letters: 'Instances in the dead letter queue.',
+  engine_pending_starts: 'Instances that are yet to start from collected creations.',
   engine_webhook_outbox_depth: 'Webhooks that wait to be delivered, or are parked.',
 } as const;
 

@@ -13,6 +13,7 @@ import {
   type GateChoice,
 } from '../../../schema/step-options.js';
 import { clip, displayText } from '../../base/bounds.js';
+import { type EngineError, forbidden } from '../../base/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../base/json.js';
 import { isoTime } from '../../base/time.js';
 import type { BlockCompiler } from '../block-compiler.js';
@@ -52,7 +53,23 @@ export function compileGate(block: StepBlock, compiler: BlockCompiler) {
     timeoutMs: gate.timeout ?? null,
     escalationHandler: gate.escalation_handler ?? null,
     allowComment: gate.allow_comment ?? false,
+    /** Empty: every key that may answer. */
+    approvers: gate.approvers ?? [],
   };
+}
+
+export function notApprover(approvers: readonly string[]): EngineError {
+  return forbidden(`this approval takes a key of the groups ${approvers.join(', ')}, or operator`);
+}
+
+/** @param groups of the caller; undefined: the caller may answer all approvals */
+export function mayAnswer(
+  { approvers }: { readonly approvers: readonly string[] },
+  groups: readonly string[] | undefined,
+): boolean {
+  return (
+    groups === undefined || approvers.length === 0 || approvers.some((one) => groups.includes(one))
+  );
 }
 
 export function promptOf(run: Evaluation, node: StepNode) {
@@ -85,7 +102,7 @@ export function isAddressed(payload: JsonValue, iteration: string, path: string)
   return isHere && (place == null || place === path);
 }
 
-/** An answer that is already available: in a dry run, or by an earlier signal. Unknown choices are audited as refused. */
+/** An answer that is already available: in a dry run, or by an earlier signal. Unknown choices, and those of others than the approvers, are audited as refused. */
 export function availableAnswer(run: Evaluation, node: StepNode): GateAnswer | undefined {
   const gate = node.gate!;
   const { dry_run: isDry, dry_run_auto_approve: isAuto } = run.snapshot.runtime;
@@ -98,7 +115,9 @@ export function availableAnswer(run: Evaluation, node: StepNode): GateAnswer | u
     const name = GATE_SIGNAL.slice('custom:'.length) + node.id;
     const signal = run.firstSignal(name, (kept) => isAddressed(kept.payload, iteration, path));
     if (signal === undefined) return undefined;
-    const answer = parseAnswer(gate, signal.payload, signal.by ?? null);
+    const answer = mayAnswer(gate, signal.groups)
+      ? parseAnswer(gate, signal.payload, signal.by ?? null)
+      : undefined;
     run.takeSignal(signal, node, answer === undefined ? 'refused' : 'taken');
     if (answer !== undefined) return answer;
     run.progress.audit.push(refusalOf(node, signal.payload));
@@ -122,6 +141,7 @@ export function accept(
   const answer = { value, ...remark, answered_by: by };
   run.storeAnswer(node, record?.a ?? 0, { ...more, ...answer, answered_at: isoTime(run.env.now) });
   run.mergeAnswer(node, Object.fromEntries([[node.gate!.storeAs, value]]));
+  run.noteReply(node);
   const approval = record?.k ? { approval_id: record.k } : {};
   const isAuto = more.auto_approved === true ? { auto_approved: true } : {};
   const details = { ...approval, path: run.pathOf(node), ...answer, ...isAuto };

@@ -1,6 +1,6 @@
 /**
  * The interface of a block kind: how its blocks are compiled, run, cut off, and shown in the tree of an instance. The
- * evaluator calls kinds only through it (`docs/blocks.md` shows how to add a kind). A leaf performs work itself and
+ * evaluator calls kinds only through it (`docs/adding-blocks.md` shows how to add a kind). A leaf performs work itself and
  * waits for it; a composite contains blocks.
  */
 

@@ -73,6 +73,7 @@ export function settleTry(
     return;
   }
   run.storeOutput(node, number, output, null);
+  if (node.mode === 'event') run.noteReply(node);
   if (node.isMerged && isJsonObject(output) && !run.mergeOutput(node, output)) {
     failStep(run, node, number, 'context_limit', CONTEXT_LIMIT);
   } else run.finish(node, COMPLETED);

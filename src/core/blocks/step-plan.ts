@@ -2,11 +2,11 @@
 
 import type { StepBlock } from '../../../schema/blocks.js';
 import { RETRY_DEFAULTS, SEND_WINDOW_DEFAULTS } from '../../../schema/step-options.js';
-import { isJsonObject, type JsonObject, ownValue } from '../../base/json.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../base/json.js';
 import { timeLimit } from '../../base/time.js';
 import type { BlockCompiler } from '../block-compiler.js';
 import { BUILTIN_NAMES, PURE_HANDLERS } from '../builtin.js';
-import { keyExpressions } from '../key-params.js';
+import { compileKey, keyExpressions } from '../key-params.js';
 import type { NodePlace } from '../plan-nodes.js';
 import { type DelayTimes, isLocalTime, type WindowTimes } from '../timing.js';
 import { compileGate } from './gate.js';
@@ -43,8 +43,9 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler) {
     queueTimeoutMs: mode === 'external' ? timeLimit(block.queue_timeout) : null,
     deadlineMs: timeLimit(block.deadline),
     onBreach: breachHandler(block, compiler),
-    rateLimitKey: block.rate_limit_key ?? null,
+    rateLimitKey: rateLimitKey(block, compiler),
     gate: compileGate(block, compiler),
+    reply: replyOf(block, mode, compiler),
     queueName: block.queue_name ?? null,
     /** False: the signal `cancel` does not stop the step once it has begun. */
     isCancellable: block.cancellable ?? true,
@@ -119,12 +120,27 @@ function modeOf(handler: string): StepMode {
   return BUILTIN_NAMES.has(handler) ? 'in_process' : 'external';
 }
 
+function replyOf({ reply, wait_for_input }: StepBlock, mode: StepMode, compiler: BlockCompiler) {
+  // Versions that did not know the member may have stored anything.
+  if (reply == null) return undefined;
+  if (mode !== 'event' && !wait_for_input) {
+    compiler.warn('reply', 'reply has no effect without wait_for_input or wait_for_event');
+  }
+  return compiler.template(reply as JsonValue, 'reply');
+}
+
 /** `assert` parses its condition when it runs, so the reads do not follow from the template. */
 function readAssertion(params: JsonObject | undefined, compiler: BlockCompiler): void {
   const text = params === undefined ? undefined : ownValue(params, 'condition');
   if (typeof text !== 'string') return;
   const use = { member: 'params.condition', unparsed: 'is false, so that the step fails' };
   if (text.includes('{{') || !compiler.expression(text, use).ok) compiler.reads('all');
+}
+
+function rateLimitKey({ rate_limit_key: text }: StepBlock, compiler: BlockCompiler) {
+  if (text == null) return null;
+  compiler.template(text, 'rate_limit_key');
+  return compileKey('rate_limit_key', text);
 }
 
 /** A delay has a duration or a wall-clock time, not both; a duration of 0 may accompany either. */

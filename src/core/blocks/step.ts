@@ -28,8 +28,8 @@ import { earlier, limitClock } from '../deadlines.js';
 import type { Evaluation } from '../evaluation.js';
 import type { Scope } from '../expression/scope.js';
 import { BREACHED } from '../failures.js';
-import { nullInKey } from '../key-params.js';
-import type { TryEvent } from '../progress.js';
+import { type KeyTemplate, nullInKey, renderKey } from '../key-params.js';
+import type { KeptSignal, TryEvent } from '../progress.js';
 import { runsOf } from '../runs-again.js';
 import { renderTemplate, secretTextsOf } from '../template.js';
 import { type DelayTimes, delayTarget, nextOpening } from '../timing.js';
@@ -98,11 +98,8 @@ function attempt(run: Evaluation, node: StepNode, record: MaybeOpen): void {
       return;
     }
   }
-  const { rateLimitKey: key } = node;
-  if (key !== null && record?.g !== 1 && run.env.isRateLimited?.(key) === true && !isDryRun(run)) {
-    enterPhase(run, node, record, 'asking', number, run.env.now + ASK_AGAIN_MS);
-    run.progress.rateRequests.push({ ...run.tryOf(node, number), blockId: node.id, key });
-    return;
+  if (node.rateLimitKey !== null && record?.g !== 1) {
+    if (awaitsGrant(run, node, node.rateLimitKey, record)) return;
   }
   let passed = record;
   if (node.gate !== undefined && number === 0 && record?.k === undefined) {
@@ -138,6 +135,29 @@ function attempt(run: Evaluation, node: StepNode, record: MaybeOpen): void {
       if (isDryRun(run)) recordDryRun(run, node, number, params.value);
       else dispatch(run, node, passed, params.value);
   }
+}
+
+/** Whether the try stops here: it requests a grant of its rate limit, or the key is invalid and the step has failed. */
+function awaitsGrant(run: Evaluation, node: StepNode, limit: KeyTemplate, record: MaybeOpen) {
+  const number = record?.a ?? 0;
+  const key = renderKey(limit, run.scopeOf(node));
+  if (!key.ok) {
+    run.progress.counts.stepsExecuted += 1;
+    run.markCurrent(node, number);
+    failStep(run, node, number, 'invalid_params', key.message);
+    return true;
+  }
+  if (run.env.isRateLimited?.(key.value) !== true || isDryRun(run)) return false;
+  const asking = recordOf(run, node, record, 'asking', number);
+  asking.w = run.env.now + ASK_AGAIN_MS;
+  if (limit.expressions.length > 0) asking.l = key.value;
+  run.putLeaf(node, asking);
+  run.progress.rateRequests.push({
+    ...run.tryOf(node, number),
+    blockId: node.id,
+    key: key.value,
+  });
+  return true;
 }
 
 /** The record with which the step continues after its gate; undefined: the step waits at the gate, or has failed. */
@@ -258,9 +278,7 @@ function takeKeptSignals(run: Evaluation, node: StepNode, record: StepRecord): b
   for (;;) {
     const signal = run.firstSignal(record.v!.n);
     if (signal === undefined) return false;
-    const isTaken = answer(run, node, record, { signal_id: signal.id }, signal.payload);
-    run.takeSignal(signal, node, isTaken ? 'taken' : 'refused');
-    if (isTaken) return true;
+    if (answer(run, node, record, { signal_id: signal.id }, signal.payload, signal)) return true;
   }
 }
 
@@ -271,9 +289,12 @@ function answer(
   record: StepRecord,
   source: JsonObject,
   payload: JsonValue,
+  signal?: KeptSignal,
 ): boolean {
   const details: JsonObject = { name: record.v!.n, ...source };
   const problem = node.checkPayload?.(payload);
+  if (signal !== undefined)
+    run.takeSignal(signal, node, problem === undefined ? 'taken' : 'refused');
   if (problem !== undefined) {
     const message = `the payload does not conform to schema: ${problem}`;
     details.message = clip(message, FAILURE_MESSAGE_MAX);
@@ -365,10 +386,14 @@ function handleEvent(run: Evaluation, node: StepNode, record: StepRecord, event:
       attempt(run, node, granted);
       break;
     }
-    case 'rate.deferred':
+    case 'rate.deferred': {
       // The deferral does not count as a try.
-      enterPhase(run, node, record, 'limited', record.a, event.until);
+      const limited = recordOf(run, node, record, 'limited', record.a);
+      limited.w = event.until;
+      if (record.l !== undefined) limited.l = record.l;
+      run.putLeaf(node, limited);
       break;
+    }
     case 'rate.changed':
       makeReady(run, node, record);
       break;

@@ -18,7 +18,20 @@ export interface Scope {
   readonly instanceId: string;
   readonly now: number;
   readonly random: () => number;
+  /** The only roots, by name, of templates outside of instances (`core/root-templates.ts`). */
+  readonly roots?: JsonObject;
 }
+
+/** Before the first step, or outside of instances: templates read neither the time nor random numbers. */
+export const EMPTY_SCOPE: Scope = {
+  data: {},
+  config: {},
+  outputs: { get: () => undefined, all: () => ({}) },
+  runtime: {},
+  instanceId: '',
+  now: 0,
+  random: () => 0,
+};
 
 export type OutputReads = 'all' | ReadonlySet<string>;
 
@@ -38,6 +51,7 @@ export const SECTIONS: ReadonlySet<string> = new Set(words('config outputs data 
 
 /** The value at a path that begins with a root; undefined without one. */
 export function readRooted(path: readonly string[], scope: Scope): JsonValue | undefined {
+  if (scope.roots !== undefined) return follow(scope.roots, path, 0);
   switch (path[0]) {
     case 'context':
       return path[1] === 'data' || path[1] === 'config'

@@ -44,13 +44,19 @@ export type ParsedChain =
 
 export type Part = string | ParsedChain;
 
+/** Whether a path may begin with the word. */
+export type IsRoot = (word: string) => boolean;
+
 /** Splits a string into text and chains, in linear time; undefined without a chain. An unclosed `{{` is text. */
-export function splitTemplate(text: string): readonly Part[] | undefined {
+export function splitTemplate(
+  text: string,
+  isKnown: IsRoot = isTemplateRoot,
+): readonly Part[] | undefined {
   const parts: Part[] = [];
   let literalFrom = 0;
   for (const { from, to } of placesOf(text)) {
     if (from > literalFrom) parts.push(text.slice(literalFrom, from));
-    parts.push(parseChain(text.slice(from + 2, to - 2)));
+    parts.push(parseChain(text.slice(from + 2, to - 2), isKnown));
     literalFrom = to;
   }
   if (parts.length === 0) return undefined;
@@ -58,11 +64,16 @@ export function splitTemplate(text: string): readonly Part[] | undefined {
   return parts;
 }
 
-function parseChain(text: string): ParsedChain {
+/** Whether a part of the text is a `{{` that nothing closes, or that another one follows. */
+export function hasUnclosed(text: string, parts = splitTemplate(text)): boolean {
+  return (parts ?? [text]).some((part) => typeof part === 'string' && part.includes('{{'));
+}
+
+function parseChain(text: string, isKnown: IsRoot): ParsedChain {
   const [first = '', ...others] = splitOutside(text, '|');
   const problems: ChainProblem[] = [];
-  const source = attempt(() => parseSource(first), problems);
-  const steps = others.map((other) => attempt(() => parseStep(other), problems)) as Step[];
+  const source = attempt(() => parseSource(first, isKnown), problems);
+  const steps = others.map((other) => attempt(() => parseStep(other, isKnown), problems)) as Step[];
   const isSecret = source?.path[0] === SECRET_ROOT;
   if (isSecret) attempt(() => checkSecret(source, steps), problems);
   const [problem] = problems;
@@ -124,33 +135,33 @@ function splitOutside(text: string, separator: string): readonly string[] {
 }
 
 /** The first segment must be a path, or a function of one. */
-function parseSource(text: string): Source {
+function parseSource(text: string, isKnown: IsRoot): Source {
   const call = parseCall(text);
-  if (call !== undefined) return functionOf(call);
+  if (call !== undefined) return functionOf(call, isKnown);
   if (text === '') throw new ChainFault('the template {{ }} is empty');
   if (typedLiteral(text) !== undefined) {
     throw new ChainFault(`a template must begin with a path, not with ${clip(text)}`);
   }
-  return { kind: 'path', path: pathOf(text) };
+  return { kind: 'path', path: pathOf(text, isKnown) };
 }
 
-function functionOf({ name, args }: Call): Source {
+function functionOf({ name, args }: Call, isKnown: IsRoot): Source {
   const kind = functionNamed(name);
   if (kind === undefined) {
     throw new ChainFault(`unknown template function "${clip(name)}"`, { kind: 'function', name });
   }
   if (args.length !== 1) throw new ChainFault(`${name} takes one path`);
-  return { kind, path: pathOf(args[0]!) };
+  return { kind, path: pathOf(args[0]!, isKnown) };
 }
 
 export const TEMPLATE_FUNCTIONS = ['json', 'len'] as const;
 const functionNamed = (name: string) => TEMPLATE_FUNCTIONS.find((known) => known === name);
 
 /** @throws ChainFault when the root is unknown */
-function pathOf(text: string): readonly string[] {
+function pathOf(text: string, isKnown: IsRoot): readonly string[] {
   const path = text.split('.');
   const [root = '', section] = path;
-  if (!isTemplateRoot(root)) {
+  if (!isKnown(root)) {
     throw new ChainFault(`unknown template root "${clip(root)}"`, { kind: 'root', name: root });
   }
   if (root !== 'context' || section === 'data' || section === 'config') return path;
@@ -161,22 +172,22 @@ function pathOf(text: string): readonly string[] {
 /** `state`, the key-value store of an instance, cannot be written yet: its keys are always missing. */
 const isTemplateRoot = (word: string) => word === 'state' || word === SECRET_ROOT || isRoot(word);
 
-function parseStep(text: string): Step {
+function parseStep(text: string, isKnown: IsRoot): Step {
   if (text === '') throw new ChainFault('a template has an empty fallback');
   const call = isBareFilter(text) ? { name: text, args: [] } : parseCall(text);
-  if (call !== undefined) return stepOf(call);
+  if (call !== undefined) return stepOf(call, isKnown);
   const literal = typedLiteral(text);
   if (literal !== undefined) return { kind: 'literal', value: literal, isWord: false };
   const [root = ''] = text.split('.', 1);
-  if (!isTemplateRoot(root)) return { kind: 'literal', value: text, isWord: true };
+  if (!isKnown(root)) return { kind: 'literal', value: text, isWord: true };
   if (root === SECRET_ROOT) throw new ChainFault('a secret cannot be a fallback');
-  return { kind: 'fallback', source: { kind: 'path', path: pathOf(text) } };
+  return { kind: 'fallback', source: { kind: 'path', path: pathOf(text, isKnown) } };
 }
 
-function stepOf(call: Call): Step {
+function stepOf(call: Call, isKnown: IsRoot): Step {
   const { name } = call;
   if (functionNamed(name) !== undefined) {
-    const source = functionOf(call);
+    const source = functionOf(call, isKnown);
     if (source.path[0] === SECRET_ROOT) throw new ChainFault(`${name} does not take a secret`);
     return { kind: 'fallback', source };
   }

@@ -14,6 +14,7 @@ import {
   ITEM_VAR_DEFAULT,
   type SagaBlock,
 } from '../../../schema/blocks.js';
+import type { CancelOnMember } from '../../../schema/cancel-on.js';
 import {
   FINDINGS_MAX,
   type Finding,
@@ -23,6 +24,7 @@ import {
   type ShapeErrors,
   shownName,
 } from '../../../schema/finding.js';
+import { FLOW_KEYS, type FlowLimits } from '../../../schema/flow-limits.js';
 import {
   BUILTIN_HANDLERS,
   type BuiltinName,
@@ -30,19 +32,29 @@ import {
   isBuiltin,
 } from '../../../schema/handlers.js';
 import { type BlockPlace, walkDefinition } from '../../../schema/members.js';
+import { COLLECTING_KINDS } from '../../../schema/pending-start.js';
 import { misspelt, suggest } from '../../../schema/suggest.js';
 import { clip } from '../../base/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../base/json.js';
 import { type BlockCompiler, type ExpressionUse, guardOf, NO_SECRETS } from '../block-compiler.js';
 import { kindOf } from '../blocks/kinds.js';
+import { type CollectingMembers, collectingErrors } from '../collecting.js';
 import { type Condition, parseCondition } from '../condition.js';
-import { ROOT_NAMES } from '../expression/scope.js';
+import { isRootedPath, ROOT_NAMES } from '../expression/scope.js';
+import { compileKey, keyTemplateProblem } from '../key-params.js';
 import type { Parsed } from '../parsed.js';
 import type { SchemaCheck } from '../plan-nodes.js';
 import { compileTemplate, type Template } from '../template.js';
 import { type Copies, concurrencyOf, ONE_COPY, TreeRules } from '../tree-rules.js';
 import { partialActions, whyNever } from './blocks.js';
-import { correctedCondition, type Remarks, readExpression, readTemplate } from './texts.js';
+import {
+  correctedCondition,
+  namesRoot,
+  type Remarks,
+  readExpression,
+  readTemplate,
+  templateMeant,
+} from './texts.js';
 
 export interface Findings {
   readonly errors: readonly Finding[];
@@ -67,6 +79,18 @@ export function lintDefinition(schema: TSchema, value: unknown, options: LintOpt
   return new Lint(options).look(schema, value);
 }
 
+/** Before all blocks of the root list. */
+const AT_CREATION = { block: {}, parent: undefined, list: 0, position: -1, depth: 1 } as const;
+/** Members whose key is a template over a creation. */
+const KEYED = [...FLOW_KEYS, ...COLLECTING_KINDS] as const;
+const UNIQUE = 'has the instance id: no two instances have the same key';
+const UNKNOWN = 'has the instance id, which is empty here: the instance does not exist yet';
+const ID_IN_KEY: Readonly<Record<(typeof KEYED)[number], string>> = {
+  concurrency: UNIQUE,
+  throttle: UNIQUE,
+  debounce: UNKNOWN,
+  batch: UNKNOWN,
+};
 const NO_ERRORS: ShapeErrors = { found: [], extent: 'all' };
 /** More than a definition of maximum size has outside of parameters. */
 const BRACES_MAX = 20_000;
@@ -92,7 +116,7 @@ class Lint implements BlockCompiler {
     const { name, shape = NO_ERRORS } = this.#options;
     for (const error of shape.found) this.#errors.add(() => error);
     if (shape.extent !== 'first') this.#walk(schema, value, name);
-    if (shape.extent === 'all') this.#lookAtBlocks(shape.found);
+    if (shape.extent === 'all') this.#lookAtBlocks(shape.found, value);
     return { errors: this.#errors.all(), warnings: this.#warnings.all() };
   }
 
@@ -107,7 +131,10 @@ class Lint implements BlockCompiler {
       },
     });
     this.#takeHooks(value as JsonObject);
+    this.#checkCollecting(value as JsonObject);
     this.#checkTree();
+    this.#checkFlow(value as JsonObject);
+    this.#checkSearchable(value as JsonObject);
   }
 
   /** Treats each list of hooks as blocks that run after the others. */
@@ -127,14 +154,71 @@ class Lint implements BlockCompiler {
     }
   }
 
-  #lookAtBlocks(errors: readonly Finding[]): void {
+  #checkFlow(definition: JsonObject): void {
+    if (!isJsonObject(definition)) return;
+    for (const member of FLOW_KEYS) {
+      const limits = ownValue(definition, member);
+      if (!isJsonObject(limits as JsonValue)) continue;
+      const { burst, limit } = limits as JsonObject;
+      if (typeof burst === 'number' && typeof limit === 'number' && burst > limit) {
+        const path = `${member}.burst`;
+        this.#errors.add(() => findingOf(path, `${path} must not be larger than ${member}.limit`));
+      }
+    }
+  }
+
+  /** Paths that begin with a root are looked up in context.data like any others. */
+  #checkSearchable(definition: JsonObject): void {
+    const searchable = isJsonObject(definition) ? ownValue(definition, 'searchable') : undefined;
+    if (!Array.isArray(searchable)) return;
+    for (const [index, path] of searchable.entries()) {
+      if (typeof path !== 'string' || !isRootedPath(path)) continue;
+      const message = `${clip(path)} is looked up in context.data, as data.${clip(path)}`;
+      this.#warn(`searchable[${index}]`, message, path.slice(path.indexOf('.') + 1));
+    }
+  }
+
+  #checkCollecting(definition: JsonObject): void {
+    if (!isJsonObject(definition)) return;
+    for (const error of collectingErrors(definition)) this.#errors.add(() => error);
+  }
+
+  #lookAtBlocks(errors: readonly Finding[], definition: unknown): void {
     const unsound = this.#unsound(errors);
     for (const place of this.#places) this.#lookAt(place, !unsound.has(place));
+    if (!errors.some(isOfCreationKeys)) this.#lookAtCreationKeys(definition);
     if (errors.length === 0) this.#lookAtSagas();
     for (const path of this.#braces) {
       if ([...unsound].some((place) => isWithin(path, place.path))) continue;
       this.#warn(path, 'has braces, and is no place for a template: it stays as it is');
     }
+  }
+
+  /** They are rendered before the first block. */
+  #lookAtCreationKeys(definition: unknown): void {
+    if (!isJsonObject(definition as JsonValue)) return;
+    const { cancel_on, ...keyed } = definition as CancelOnMember & FlowLimits & CollectingMembers;
+    for (const [index, { key }] of (cancel_on ?? []).entries()) {
+      if (key == null) continue;
+      this.#lookAtKey(`cancel_on[${index}]`, key);
+      if (!isRootedPath(key)) continue;
+      this.warn('key', 'has no template: only events with this key cancel', templateMeant(key));
+    }
+    for (const member of KEYED) {
+      const key = keyed[member]?.key;
+      if (key == null) continue;
+      this.#lookAtKey(member, key);
+      if (namesRoot(key, 'instance_id')) this.warn('key', ID_IN_KEY[member]);
+      if (key.includes('{{')) continue;
+      this.warn('key', 'has no template: all instances have this key', templateMeant(key));
+    }
+  }
+
+  #lookAtKey(path: string, key: string): void {
+    this.#reader = { ...AT_CREATION, path };
+    this.template(key, 'key');
+    const problem = keyTemplateProblem(compileKey(this.#at('key'), key));
+    if (problem !== undefined) this.refuse('key', problem);
   }
 
   #lookAtSagas(): void {
@@ -326,6 +410,8 @@ class Lint implements BlockCompiler {
       });
       return;
     }
+    // A reply is rendered when the step has what it waited for.
+    if (target === this.#reader && isWithin(path, this.#at('reply'))) return;
     const reason = whyNever(this.#reader as BlockPlace, target, isRepeated);
     if (reason !== undefined) {
       this.#warn(path, `${named} is always null here: block ${clip(id)} ${reason}`);
@@ -350,6 +436,9 @@ class Lint implements BlockCompiler {
     return names;
   }
 }
+
+const isOfCreationKeys = ({ path }: Finding) =>
+  ['cancel_on', ...KEYED].some((member) => isWithin(path, member));
 
 function copiesAround({ parent }: BlockPlace): Copies {
   let { id, times } = ONE_COPY;

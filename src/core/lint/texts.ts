@@ -6,11 +6,12 @@ import { parseCondition } from '../condition.js';
 import { FILTER_NAMES } from '../expression/filters.js';
 import { FUNCTION_NAMES, FUNCTIONS } from '../expression/functions.js';
 import { parseExpression } from '../expression/parser.js';
-import { isRoot, ROOT_NAMES } from '../expression/scope.js';
+import { isRoot, isRootedPath, ROOT_NAMES } from '../expression/scope.js';
 import { childrenOf, type Expression } from '../expression/syntax.js';
 import {
   type Chain,
   type ChainProblem,
+  hasUnclosed,
   type Source,
   splitTemplate,
   TEMPLATE_FUNCTIONS,
@@ -97,15 +98,25 @@ export function correctedCondition(text: string): string | undefined {
 
 export function readTemplate(text: string, remarks: Remarks): void {
   const parts = splitTemplate(text);
-  if (parts === undefined) {
-    remarks.note('has {{ without }}, which stays as it is');
-    return;
-  }
-  for (const part of parts) {
+  if (hasUnclosed(text, parts)) remarks.note('has {{ without }}, which stays as it is');
+  for (const part of parts ?? []) {
     if (typeof part === 'string') continue;
     if (part.ok) readParts(part.value, remarks);
     else for (const problem of part.problems) reportProblem(problem, remarks);
   }
+}
+
+/** Whether a template reads this root other than as a fallback. */
+export function namesRoot(text: string, root: string): boolean {
+  return (splitTemplate(text) ?? []).some(
+    (part) => typeof part !== 'string' && part.ok && part.value.source.path[0] === root,
+  );
+}
+
+/** The template that was probably meant by a path without braces; undefined for another text. */
+export function templateMeant(text: string): string | undefined {
+  if (/\s/.test(text)) return undefined;
+  return isRootedPath(text) ? `{{ ${text} }}` : `{{ data.${text} }}`;
 }
 
 function reportProblem({ message, unknown }: ChainProblem, remarks: Remarks): void {
