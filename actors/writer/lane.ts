@@ -40,6 +40,8 @@ export class Lane {
   readonly #queue = new Fifo<WriterUnit>();
   /** Halves of refused batches, the next one last; they precede the queue. */
   readonly #halves: (readonly WriterUnit[])[] = [];
+  /** The last one from the queue, until its halves are settled, too. */
+  #batch: Batch<WriterUnit> | undefined;
   #inFlight: readonly WriterUnit[] = [];
   /** Set when the results of the gates of the flush in flight have arrived. */
   #inserted: InsertedIds | undefined;
@@ -71,7 +73,7 @@ export class Lane {
       .finally(() => {
         this.#working = undefined;
         // A unit may have arrived since the last check of the queue.
-        if (this.#queue.size > 0) this.kick();
+        if (this.#queue.size > 0 && !this.#writer.waiting.has(this)) this.kick();
       });
   }
 
@@ -122,7 +124,9 @@ export class Lane {
       if (rest.length < half.length) this.#writer.settle();
       if (rest.length > 0) return rest;
     }
-    const batch = new Batch<WriterUnit>(this.#writer.options.limits);
+    this.#endBatch();
+    const { gateKeys, options, waiting } = this.#writer;
+    const batch = new Batch<WriterUnit>(options.limits, gateKeys);
     let hasDropped = false;
     for (let unit = this.#queue.first; unit !== undefined; unit = this.#queue.first) {
       if (this.#writer.drops(unit)) hasDropped = true;
@@ -130,7 +134,22 @@ export class Lane {
       this.#queue.shift();
     }
     if (hasDropped) this.#writer.settle();
+    if (batch.units.length > 0) this.#batch = batch;
+    if (batch.units.length === 0 && this.#queue.size > 0) waiting.add(this);
+    else waiting.delete(this);
     return batch.units;
+  }
+
+  /** Lanes that wait for its keys can take them before this lane could again. */
+  #endBatch(): void {
+    if (this.#batch === undefined) return;
+    this.#batch.settled();
+    this.#batch = undefined;
+    const { waiting } = this.#writer;
+    if (waiting.size === 0) return;
+    const lanes = [...waiting];
+    waiting.clear();
+    for (const lane of lanes) lane.kick();
   }
 
   /** Resolves when every unit is committed, refused, or in a half. */

@@ -72,6 +72,10 @@ export type WriterUnit = BatchUnit<Source>;
 
 export class Writer {
   readonly options: WriterOptions & Required<Pick<WriterOptions, 'limits' | 'ledger' | 'meter'>>;
+  /** Of batches that are not settled, in all lanes: two transactions with the same key never overlap. */
+  readonly gateKeys = new Set<string>();
+  /** Lanes whose next unit has one of these keys, the longest waiting first. */
+  readonly waiting = new Set<Lane>();
   readonly #lanes: readonly Lane[];
   readonly #batches: Lane | undefined;
   readonly #usualCount: number;

@@ -76,31 +76,39 @@ export function readUnit<Source>(
 export class Batch<Unit extends BatchUnit> {
   readonly units: Unit[] = [];
   readonly #limits: BatchLimits;
-  readonly #gateKeys = new Set<string>();
+  readonly #gateKeys: Set<string>;
   #rows = 0;
   #bytes = 0;
 
-  constructor(limits: BatchLimits) {
+  /** @param gateKeys of all batches that are not settled; this one adds its own */
+  constructor(limits: BatchLimits, gateKeys: Set<string>) {
     this.#limits = limits;
+    this.#gateKeys = gateKeys;
   }
 
   /**
-   * Adds the unit unless it has to wait for the next batch: because of the limits (a larger unit is a batch
-   * of its own), because either is a barrier, or because the batch has a gated insert of the same row,
-   * whose results could not be told apart.
+   * Adds the unit unless it has to wait: because of the limits (a larger unit is a batch of its own),
+   * because either is a barrier, or because a gate of this batch or of another one in flight has the same
+   * key. Results of two gates in one batch could not be told apart, and transactions at the same time do
+   * not see each other's rows, which matters where the gates insert into different tables (`Gate.unless`).
    */
   tryAdd(unit: Unit): boolean {
     if (this.units.length > 0) {
       if (unit.isBarrier || this.units[0]!.isBarrier) return false;
       if (this.#rows + unit.rows > this.#limits.rowsMax) return false;
       if (this.#bytes + unit.bytes > this.#limits.bytesMax) return false;
-      if (unit.gateKeys.some((key) => this.#gateKeys.has(key))) return false;
     }
+    if (unit.gateKeys.some((key) => this.#gateKeys.has(key))) return false;
     this.units.push(unit);
     this.#rows += unit.rows;
     this.#bytes += unit.bytes;
     for (const key of unit.gateKeys) this.#gateKeys.add(key);
     return true;
+  }
+
+  /** To be called when each unit is committed or refused. */
+  settled(): void {
+    for (const { gateKeys } of this.units) for (const key of gateKeys) this.#gateKeys.delete(key);
   }
 }
 

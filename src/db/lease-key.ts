@@ -17,6 +17,7 @@ const SEALED = {
     select id, tenant_id, refresh_token::text from credentials where refresh_token is not null`,
   triggers: 'select slug as id, tenant_id, secret::text from triggers where secret is not null',
   subscriptions: 'select id::text, tenant_id, secret::text from webhook_subscriptions',
+  endpoints: 'select name as id, tenant_id, secret::text from worker_endpoints',
 } as const;
 
 const ROWS_AT_ONCE = 100;

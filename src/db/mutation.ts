@@ -214,3 +214,7 @@ export function fieldsOf(mutation: Mutation): (readonly [name: string, type: Bas
  * whole index in its order when it expects few live rows, and step over all dead rows that an old snapshot keeps.
  */
 export const foundBy = (column: string, value: string) => `${column} = any(array[${value}])`;
+
+/** The time in a UUIDv7. Division of a whole number of milliseconds is exact to the microsecond. */
+export const timeOf = (id: string) =>
+  `to_timestamp(('x0000' || left(replace(${id}::text, '-', ''), 12))::bit(64)::bigint / 1000.0)`;

@@ -161,15 +161,17 @@ const GATE = 'on conflict do nothing\nreturning id';
 /** An existing row stays, and is missing from the result; so is a new one whose id is in `unless`. */
 export function gateForms(mutation: Insert, { unless }: Gate): Forms {
   const name = nameOf('gated_', mutation);
-  const lines = mutation.lines && splitForm(mutation, name, `\n${GATE}`);
-  if (unless === undefined) {
-    return { objects: { name, text: `${insertText(mutation, rowsOf(mutation))}\n${GATE}` }, lines };
-  }
+  const textOf = (rows: string) => gateText(mutation, rows, unless);
+  const objects = { name, text: textOf(rowsOf(mutation)) };
+  return { objects, lines: mutation.lines && splitForm(mutation, name, textOf) };
+}
+
+function gateText(mutation: Insert, rows: string, unless: Table | undefined): string {
+  if (unless === undefined) return `${insertText(mutation, rows)}\n${GATE}`;
   // Citus compares with a table only if the source is a materialized CTE (docs/operate/citus.md).
-  const given = `with given as materialized (\n  select * from ${rowsOf(mutation)}\n)`;
-  const barred = `where not exists (select 1 from ${unless.name} t where t.id = r.id)`;
-  const text = `${given}\n${insertText(mutation, 'given r')}\n${barred}\n${GATE}`;
-  return { objects: { name, text }, lines };
+  const given = `with given as materialized (\n  select * from ${rows}\n)`;
+  const barred = `where not exists (select 1 from ${unless.name} t where ${foundBy('t.id', 'r.id')})`;
+  return `${given}\n${insertText(mutation, 'given r')}\n${barred}\n${GATE}`;
 }
 
 function escaped(character: string): string {
@@ -188,7 +190,11 @@ function lineForm(mutation: Mutation, name: string): Statement {
 }
 
 /** For what COPY cannot do; $1 is the text. The offset prevents splitting each line once per column. */
-function splitForm(mutation: Mutation, name: string, end = ''): Statement {
+function splitForm(
+  mutation: Mutation,
+  name: string,
+  statementOf = (rows: string) => textOf(mutation, rows),
+): Statement {
   const lines = `(
   select ${typedCells(mutation, (i) => `l.cells[${i}]`)}
   from (
@@ -197,8 +203,8 @@ function splitForm(mutation: Mutation, name: string, end = ''): Statement {
   const cells = `(select ${typedCells(mutation, (i) => `$${i}`)}) as r`;
   return {
     name: `${name}_lines`,
-    text: textOf(mutation, lines) + end,
-    ofCells: { name: `${name}_cells`, text: textOf(mutation, cells) + end },
+    text: statementOf(lines),
+    ofCells: { name: `${name}_cells`, text: statementOf(cells) },
   };
 }
 

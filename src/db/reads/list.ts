@@ -32,6 +32,8 @@ interface Walk<By extends string> {
   readonly alias: string;
   /** Filters with an index: the first requested one is scanned; several values are merged. */
   readonly along: readonly By[];
+  /** Several values are merged even if no other filter is requested: no index has all of them in order. */
+  readonly isMergedAlone?: true;
   /** Selective filters: their rows are looked up instead. */
   readonly found?: readonly By[];
   /** Whether there is an index of all rows, used without such filters. */
@@ -105,13 +107,16 @@ function walkOf<Row, Of extends string, By extends string>(
       ),
     ) as unknown as Filters<By>;
   const others = pick(false);
-  if (!Object.keys(others).some((member) => isAsked(narrowing[member as By]))) return undefined;
+  const isMerged = along !== undefined && Array.isArray(narrowing[along]);
+  const isScanned =
+    (walk.isMergedAlone && isMerged) ||
+    Object.keys(others).some((member) => isAsked(narrowing[member as By]));
+  if (!isScanned) return undefined;
   const { offset = 0, limit } = asked;
   const query = (rows: number, cursor: string | undefined, taken: number) => {
     const place = new Conditions();
     if (walk.only !== undefined) place.add(walk.only);
-    const stretches = along === undefined ? undefined : narrowing[along];
-    const isMerged = Array.isArray(stretches);
+    const stretches = isMerged ? (narrowing[along] as readonly string[]) : [];
     const within = pick(true);
     narrow(place, within, isMerged ? { ...narrowing, [along as By]: undefined } : narrowing);
     if (cursor !== undefined) order.goOn(place, cursor);
