@@ -1,18 +1,25 @@
 /** Wire shapes and routes of tenant keys (docs/authorization.md). */
 
 import * as t from './common.js';
-import { CAPABILITIES, created, front, get, type RouteRow } from './route-row.js';
+import { CAPABILITIES, created, did, front, get, type RouteRow } from './route-row.js';
 
 /** A longer list would only repeat capabilities. */
 const KEY_CAPABILITIES_MAX = 32;
 
+const KEY_GROUPS_MAX = 50;
+
 const CapabilityWord = t.oneOf(CAPABILITIES);
+const Groups = t.list(t.text(), 'Groups for which the key answers approvals.');
 
 /** Required, so that no key gets rights by default or by a misspelt member. */
 export const MintKey = t.strictNamed('MintKey', {
   tenant_id: t.TenantName,
   name: t.nullish(t.text({ maxLength: t.NAME_LENGTH_MAX, default: '' })),
   capabilities: t.list(CapabilityWord, { minItems: 1, maxItems: KEY_CAPABILITIES_MAX }),
+  groups: t.nullish(
+    t.list(t.GroupName, { maxItems: KEY_GROUPS_MAX, uniqueItems: true }),
+    'Groups for which the key answers approvals; only with the capability approver.',
+  ),
   expires_at: t.nullish(t.Timestamp),
 });
 export type MintKey = t.Static<typeof MintKey>;
@@ -24,6 +31,7 @@ export const KeyMinted = t.named('KeyMinted', {
   tenant_id: t.text(),
   name: t.text(),
   capabilities: t.list(CapabilityWord),
+  groups: Groups,
   secret: t.text('The key: sk_ and 64 hexadecimal digits; shown only in this response.'),
   created_at: t.Timestamp,
   expires_at: t.nullable(t.Timestamp),
@@ -35,6 +43,7 @@ export const ApiKey = t.named('ApiKey', {
   tenant_id: t.text(),
   name: t.text(),
   capabilities: t.list(CapabilityWord),
+  groups: Groups,
   created_at: t.Timestamp,
   last_used_at: t.nullable(t.Timestamp),
   expires_at: t.nullable(t.Timestamp),
@@ -48,7 +57,9 @@ export const WhoAmI = t.named('WhoAmI', {
   tenant_id: t.nullable(t.text(), 'Tenant of the key; null: any, named by x-tenant-id.'),
   requires_tenant: t.boolean('Whether requests must name a tenant (ENGINE_REQUIRE_TENANT_HEADER).'),
   capabilities: t.list(CapabilityWord, 'Capabilities of the key; the root key has all.'),
-  key: t.refOrNull(t.object({ id: KeyId, name: t.text(), expires_at: t.nullable(t.Timestamp) })),
+  key: t.refOrNull(
+    t.object({ id: KeyId, name: t.text(), groups: Groups, expires_at: t.nullable(t.Timestamp) }),
+  ),
 });
 export type WhoAmI = t.Static<typeof WhoAmI>;
 
@@ -67,6 +78,7 @@ export const KEY_ROWS = {
     body: MintKey,
     isTenantless: true,
     replies: created(KeyMinted, 409),
+    action: did('api_key', 'created', { shows: ['name', 'capabilities', 'groups', 'expires_at'] }),
   }),
   'apiKeys.list': get('/api-keys', 'List the keys of a tenant, oldest first.', t.list(ApiKey), {
     query: t.object({ tenant_id: t.Name, ...t.ALL_BY_KEY }),
@@ -75,5 +87,6 @@ export const KEY_ROWS = {
   'apiKeys.revoke': front.remove('/api-keys/{id}', 'Revoke a key immediately and permanently.', {
     params: KeyParams,
     isTenantless: true,
+    action: did('api_key', 'revoked'),
   }),
 } as const satisfies Record<string, RouteRow>;

@@ -1,7 +1,7 @@
 /** Wire shapes and routes of approvals and their answers (docs/reference/approvals.md). */
 
 import * as t from './common.js';
-import { created, front, get, ok, type RouteRow, refusals } from './route-row.js';
+import { created, did, front, get, ok, type RouteRow, refusals } from './route-row.js';
 import { GateChoice } from './step-options.js';
 
 export const COMMENT_LENGTH_MAX = 4_096;
@@ -25,6 +25,7 @@ const ApprovalListQuery = t.strictObject({
   sequence_id: t.optional(t.Uuid),
   sequence_name: t.optional(t.text('Includes every version of the sequences with this name.')),
   sequence: t.optional(t.text('Alias of sequence_name.')),
+  group: t.optional(t.GroupName, 'Only approvals that name this group; takes a tenant.'),
   ...t.pageOf(),
 });
 
@@ -43,6 +44,7 @@ export const Approval = t.named('Approval', "A step that waits for a person's an
   timeout_seconds: t.nullable(t.number()),
   escalation_handler: t.nullable(t.text()),
   allow_comment: t.boolean(),
+  approvers: t.list(t.text(), 'Groups whose members may answer; empty: every key that may answer.'),
   waiting_since: t.Timestamp,
   deadline: t.nullable(t.Timestamp, 'Time of the time-out; null: never.'),
   metadata: t.noted(t.JsonObjectSchema, 'Metadata of the instance.'),
@@ -104,7 +106,8 @@ export const APPROVAL_ROWS = {
   'approvals.answer': front.post('/approvals/{id}', {
     summary: 'Answer an approval. The first answer counts.',
     body: AnswerApproval,
-    replies: ok(ApprovalAnswered, 404, 409, 413),
+    replies: ok(ApprovalAnswered, 403, 404, 409, 413),
+    action: did('approval', 'answered', { shows: ['value'] }),
   }),
   'approvals.link': front.post('/approvals/{id}/link', {
     summary: 'Create a link with which one person can answer once, without a key.',
@@ -130,5 +133,6 @@ export const APPROVAL_ROWS = {
     isPage: true,
     contentType: HTML,
     replies: ok(null, 404, 409, 410, 413),
+    action: did('approval', 'answered', { shows: ['value'] }),
   }),
 } as const satisfies Record<string, RouteRow>;

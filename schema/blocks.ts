@@ -1,6 +1,6 @@
 /**
  * The block kinds of a sequence and their parts. Rules on the whole tree, such as unique ids and depth, are in
- * `core/plan.ts`. A new kind is a schema, its type, and a row of the table at the end (docs/blocks.md).
+ * `core/plan.ts`. A new kind is a schema, its type, and a row of the table at the end (docs/adding-blocks.md).
  */
 
 import type { TObject, TProperties, TSchema } from '@sinclair/typebox';
@@ -89,12 +89,20 @@ const Step = blockObject('step', STEP_NOTE, {
   deadline: t.nullish(t.DurationMs, 'Time limit of the step in ms, with all waits and attempts.'),
   on_deadline_breach: t.nullish(OnDeadlineBreach, 'Called once when the deadline passes.'),
   send_window: t.nullish(SendWindow, 'Hours in which the step may start. It waits for them.'),
-  rate_limit_key: t.nullish(t.Key, 'Steps with the same key share a rate limit, and wait for it.'),
+  rate_limit_key: t.nullish(
+    t.Key,
+    'Steps with the same key share a rate limit, and wait for it. A template.',
+  ),
   cancellable: t.flag(true, 'False: the signal cancel waits for the step.'),
   queue_name: t.nullish(t.Name, 'Queue of the task. A poll can select one queue.'),
   output_schema: t.nullish(t.UserSchema, 'Schema of the output; a violation fails the step.'),
   merge_output: t.flag(true, "Merges a worker's output into context.data."),
   wait_for_input: t.nullish(WaitForInput),
+  reply: t.optional(
+    t.AnyJson,
+    'For wait_for_input and wait_for_event: the answer to a sender of the signal who waits, with ' +
+      'templates.',
+  ),
   ...t.unsupported('context_access', 'fallback_handler', 'cache_key', 'compensation'),
 });
 export interface StepBlock extends t.Static<typeof Step> {}

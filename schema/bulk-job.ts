@@ -1,7 +1,7 @@
-/** Wire shapes and routes of bulk jobs: changes of many instances in the background (docs/reference/instances.md). */
+/** Wire shapes and routes of bulk jobs: changes of many instances (docs/reference/instances.md). */
 
 import * as t from './common.js';
-import { firstShard, get, getById, ok, type RouteRow } from './route-row.js';
+import { did, firstShard, get, getById, ok, type RouteRow } from './route-row.js';
 
 const BULK_OPERATIONS = ['state', 'reschedule', 'batch_action'] as const;
 export type BulkOperation = (typeof BULK_OPERATIONS)[number];
@@ -21,7 +21,17 @@ export const RepeatsEffects = t.integer(
   'With dry_run: retried instances that would repeat external effects; else 0.',
 );
 
-export const BulkJob = t.named('BulkJob', 'A change of many instances in the background.', {
+const Count = t.integer({ minimum: 0 });
+
+export const RetryOutcome = t.named('RetryOutcome', 'Retried instances by their present state.', {
+  completed: Count,
+  failed: t.noted(Count, 'Failed again.'),
+  cancelled: Count,
+  open: t.noted(Count, 'Not finished yet.'),
+});
+export type RetryOutcome = t.Static<typeof RetryOutcome>;
+
+export const BulkJob = t.named('BulkJob', 'A change of many instances.', {
   id: t.Uuid,
   tenant_id: t.text(),
   operation: t.oneOf(BULK_OPERATIONS),
@@ -33,9 +43,15 @@ export const BulkJob = t.named('BulkJob', 'A change of many instances in the bac
   failed: t.integer('Number of matches whose change was refused.'),
   repeats_effects: RepeatsEffects,
   error: t.nullable(t.text(), 'Why the job failed.'),
+  requested_by: t.nullable(t.text(), 'Name of the key; null: unknown.'),
   created_at: t.Timestamp,
   updated_at: t.Timestamp,
   ended_at: t.nullable(t.Timestamp),
+  next_at: t.nullable(t.Timestamp, 'When a job with per_minute changes the next instances.'),
+  outcome: t.optional(
+    t.refOrNull(RetryOutcome),
+    'Null unless it retries. Only in the job by its id.',
+  ),
 });
 export type BulkJob = t.Static<typeof BulkJob>;
 
@@ -47,10 +63,15 @@ export const BULK_JOB_ROWS = {
       ...t.pageOf(),
     }),
   }),
-  'bulkJobs.get': getById('/instances/bulk/jobs/{id}', 'Get the progress of a bulk job.', BulkJob),
+  'bulkJobs.get': getById(
+    '/instances/bulk/jobs/{id}',
+    'Get the progress of a bulk job, and the outcome of a retry.',
+    BulkJob,
+  ),
   'bulkJobs.cancel': firstShard.post('/instances/bulk/jobs/{id}/cancel', {
     summary: 'Cancel a bulk job. Completed changes remain.',
     repeats: 'the job has already finished',
     replies: ok(BulkJob, 404, 409),
+    action: did('bulk_job', 'cancelled'),
   }),
 } as const satisfies Record<string, RouteRow>;

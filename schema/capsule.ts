@@ -8,7 +8,7 @@ import type { JsonValue } from '../src/base/json.js';
 import * as t from './common.js';
 import type { CheckpointRecord } from './continuity.js';
 import { Checkpoint } from './edits.js';
-import type { DoneCode, DoneRecord, OpenRecord } from './execution.js';
+import type { CancelEvent, DoneCode, DoneRecord, OpenRecord } from './execution.js';
 import { Failure } from './failure.js';
 import { PRIORITIES } from './states.js';
 
@@ -51,6 +51,10 @@ const Done = t.typed<DoneRecord>({
   anyOf: [tuple(EndCode, Num, Num), tuple(EndCode, Num, Num, Open)],
 });
 
+const CancelEvents = t.typed<readonly CancelEvent[]>({
+  ...t.list(t.object({ n: t.text(), k: t.optional(t.text()) })),
+});
+
 /** For a block inside concurrent for_each blocks: its slot in each of them. */
 const Slots = t.list(t.Natural);
 
@@ -68,6 +72,8 @@ export const TreeEntry = t.object({
       x: t.nullish(Flag),
       f: t.nullish(Flag),
       g: t.nullish(t.Natural),
+      // The events that cancel the instance.
+      E: t.nullish(CancelEvents),
       a: t.nullish(t.object({ f: Why, y: t.optional(Why) })),
     }),
   ),

@@ -212,6 +212,13 @@ export function isTenantTooLong(tenant: string): boolean {
   return tenant.length > NAME_LENGTH_MAX && [...tenant].length > NAME_LENGTH_MAX;
 }
 
+/** A group of people, or one of them by an address. Without spaces, so that lists of groups can be stored as one text. */
+export const GroupName = text({
+  pattern: '^[A-Za-z0-9._@:/+-]+$',
+  maxLength: 64,
+  description: 'Letters, digits and . _ @ : / + -',
+});
+
 /** A name used as a key of the context or of the outputs; `__proto__` is refused. */
 export const PlainName = text({
   pattern: '\\S',

@@ -2,7 +2,7 @@
 
 import { changeOf } from './change-shapes.js';
 import * as t from './common.js';
-import { created, firstShard, front, get, ok, type RouteRow } from './route-row.js';
+import { created, did, ENABLED, firstShard, front, get, ok, type RouteRow } from './route-row.js';
 
 const CREDENTIAL_KINDS = ['api_key', 'oauth2', 'basic'] as const;
 /** In bytes: fits a key file or certificate. */
@@ -82,6 +82,7 @@ export const CREDENTIAL_ROWS = {
     summary: 'Store a sealed secret for the steps of the tenant. It is never returned.',
     body: CreateCredential,
     replies: created(Credential, 409, 413),
+    action: did('credential', 'created', { target: ['id', 'name'], shows: ['kind'] }),
   }),
   'credentials.list': get(
     '/credentials',
@@ -100,10 +101,15 @@ export const CREDENTIAL_ROWS = {
     body: UpdateCredential,
     repeats: 'the same fields get the same values',
     replies: ok(Credential, 404, 413),
+    action: did('credential', 'changed', {
+      shows: ['enabled'],
+      words: { enabled: ENABLED },
+      isChange: true,
+    }),
   }),
   'credentials.delete': firstShard.remove(
     '/credentials/{id}',
     'Delete a credential. Steps that use it fail from then on.',
-    { params: CredentialParams },
+    { params: CredentialParams, action: did('credential', 'deleted') },
   ),
 } as const satisfies Record<string, RouteRow>;

@@ -3,7 +3,18 @@
 import { changeOf, UNCHANGED } from './change-shapes.js';
 import * as t from './common.js';
 import { CapitalPriority, GivenContext, InstanceCreated, InstanceTimeout } from './instance.js';
-import { anyShard, byId, created, front, get, getById, ok, type RouteRow } from './route-row.js';
+import {
+  anyShard,
+  byId,
+  created,
+  did,
+  ENABLED,
+  front,
+  get,
+  getById,
+  ok,
+  type RouteRow,
+} from './route-row.js';
 
 const CRON_EXPRESSION_LENGTH_MAX = 1_024;
 export const NEXT_FIRES_MAX = 50;
@@ -156,6 +167,7 @@ export const CRON_ROWS = {
     bodySize: 'large',
     makes: 'schedule',
     replies: created(ScheduleCreated, 404, 409, 413),
+    action: did('cron_schedule', 'created', { shows: ['cron_expr', 'timezone', 'enabled'] }),
   }),
   'cron.preview': front.post('/cron/preview', {
     summary: 'Preview the next fires of an expression without creating a schedule.',
@@ -173,15 +185,22 @@ export const CRON_ROWS = {
     body: UpdateSchedule,
     bodySize: 'large',
     replies: ok(CronSchedule, 404, 409, 413),
+    action: did('cron_schedule', 'changed', {
+      shows: ['enabled', 'cron_expr', 'timezone'],
+      words: { enabled: ENABLED },
+      isChange: true,
+    }),
   }),
-  'cron.delete': byId.remove('/cron/{id}', 'Delete a schedule. Its instances continue.'),
+  'cron.delete': byId.remove('/cron/{id}', 'Delete a schedule. Its instances continue.', {
+    action: did('cron_schedule', 'deleted'),
+  }),
   'cron.run': byId.post('/cron/{id}/run', {
     summary: 'Fire a schedule now, without changing its next fire.',
     body: RunSchedule,
     isBodyOptional: true,
     makes: 'instance',
     keyed: 'run',
-    replies: created(ScheduleRun, 404, 409, 413, 422),
+    replies: { ...created(ScheduleRun, 404, 409, 413, 422), 202: ScheduleRun },
   }),
   'cron.nextFires': getById('/cron/{id}/next-fires', 'List next fires of a schedule.', NextFires, {
     query: NextFiresQuery,

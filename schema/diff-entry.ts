@@ -13,6 +13,10 @@ export const DIFF_CATEGORIES = words(
   'sub_sequence_changed missing_output_reference queue_changed send_window_changed',
   'approval_gate_changed output_schema_changed when_guard_changed cancellable_changed',
   'credential_requirement_added input_schema_narrowed input_schema_changed hooks_changed',
+  'limits_changed',
+  'cancel_on_changed',
+  'collecting_changed',
+  'searchable_changed',
 );
 export type DiffCategory = (typeof DIFF_CATEGORIES)[number];
 

@@ -9,11 +9,13 @@ import * as t from './common.js';
 import { Warnings } from './finding.js';
 import { BulkUpdated, InstanceRetried, MaxBytes, SendSignal } from './instance.js';
 import { InstanceFilter } from './instance-filter.js';
+import { LINE_FILTERS } from './log.js';
 import {
   act,
   byBody,
   byId,
   created,
+  did,
   front,
   getById,
   ok,
@@ -27,6 +29,8 @@ import { words } from './states.js';
 const OFFSET_SECS_MAX = 365 * 86_400;
 export const BATCH_ACTION_LIMIT_DEFAULT = 1_000;
 const BATCH_ACTION_MAX = 10_000;
+/** More than an unpaced job changes. */
+const PER_MINUTE_MAX = 600_000;
 export const CHECKPOINTS_LISTED_MAX = 100;
 const SIGNALS_MAX = 1_000;
 
@@ -126,6 +130,10 @@ export const BatchAction = t.object(
     payload: t.optional(t.AnyJson),
     dry_run: t.DryRun,
     orphans: t.Orphans,
+    per_minute: t.nullish(
+      t.integer({ minimum: 1, maximum: PER_MINUTE_MAX }),
+      'Maximum number of instances changed per minute, spread evenly; runs as a job.',
+    ),
     limit: t.nullish(
       t.integer({ minimum: 1, maximum: BATCH_ACTION_MAX, default: BATCH_ACTION_LIMIT_DEFAULT }),
     ),
@@ -150,6 +158,7 @@ export const BatchActionResult = t.named('BatchActionResult', {
   failed: t.integer(),
   dry_run: t.boolean(),
   repeats_effects: RepeatsEffects,
+  job_id: t.optional(t.Uuid, 'The record of the change; absent with dry_run.'),
   refusals: t.optional(
     t.list(ChangeRefusal, { maxItems: REFUSALS_LISTED_MAX }),
     'The first failures; absent if none.',
@@ -191,7 +200,8 @@ export const StepLogLine = t.named('StepLogLine', {
 export type StepLogLine = t.Static<typeof StepLogLine>;
 
 const StepLogQuery = t.object({
-  block_id: t.optional(t.text()),
+  ...LINE_FILTERS,
+  order: t.withDefault(t.oneOf(['oldest', 'newest'], 'Sort order.'), 'oldest'),
   ...t.ALL_BY_KEY,
   max_bytes: MaxBytes,
 });
@@ -206,28 +216,49 @@ export const EDIT_ROWS = {
     ledBy: { kind: 'id', members: ['instance_id'] },
     body: MigrateInstance,
     replies: ok(InstanceMigrated, 404, 409),
+    action: did('instance', 'migrated', { target: ['instance_id'], shows: ['target_sequence_id'] }),
   }),
   'instances.bulkReschedule': front.patch('/instances/bulk/reschedule', {
     summary: 'Shift the start of every matching scheduled instance.',
     query: BulkQuery,
     body: BulkReschedule,
     replies: { 200: BulkUpdated, 202: BulkJob, ...refusals(400, 429) },
+    action: did('bulk_job', 'rescheduled many instances by', { unless: ['dry_run'] }),
   }),
   'instances.batchAction': front.post('/instances/batch-action', {
     summary: 'Retry, pause, resume, cancel or signal matching instances.',
     query: BulkQuery,
     body: BatchAction,
     replies: { 200: BatchActionResult, 202: BulkJob, ...refusals(400, 429) },
+    action: did('bulk_job', 'changed many instances by', {
+      shows: ['action', 'signal_type', 'per_minute'],
+      words: {
+        action: {
+          retry: 'retried many instances by',
+          pause: 'paused many instances by',
+          resume: 'resumed many instances by',
+          cancel: 'cancelled many instances by',
+          signal: 'sent a signal to many instances by',
+        },
+      },
+      unless: ['dry_run'],
+    }),
   }),
   'instances.logs': getById(
     '/instances/{id}/logs',
-    'List the log lines of steps, oldest first.',
+    'List the log lines of steps, oldest first unless order says otherwise.',
     t.list(StepLogLine),
     { query: StepLogQuery },
   ),
   'instances.stream': stream.get('/instances/{id}/stream', {
     summary: 'Stream states and outputs as server-sent events until the instance finishes.',
-    query: t.object({ poll_ms: t.integer({ minimum: 0, default: 500 }) }),
+    query: t.object({
+      poll_ms: t.integer({ minimum: 0, default: 500 }),
+      include_outputs: t.boolean({
+        default: true,
+        description: 'false: a state event for each change of the instance, and no outputs.',
+      }),
+    }),
     contentType: 'text/event-stream',
     replies: ok(null, 404, 503),
   }),
@@ -235,13 +266,24 @@ export const EDIT_ROWS = {
     '/instances/{id}/inject-blocks',
     'Add blocks to this instance, after those of its sequence.',
     BlocksInjected,
-    { body: InjectBlocks, bodySize: 'large', definition: 'the body', makes: 'definition' },
+    {
+      body: InjectBlocks,
+      bodySize: 'large',
+      definition: 'the body',
+      makes: 'definition',
+      action: did('instance', 'added blocks to'),
+    },
   ),
   'instances.retry': act(
     '/instances/{id}/retry',
     'Retry a failed instance where it failed, optionally with changed data.',
     InstanceRetried,
-    { body: RetryInstance, bodySize: 'large', isBodyOptional: true },
+    {
+      body: RetryInstance,
+      bodySize: 'large',
+      isBodyOptional: true,
+      action: did('instance', 'retried'),
+    },
   ),
   'instances.resumeFrom': byId.post('/instances/{id}/resume-from/{block_id}', {
     summary: 'Run an instance again from one of its top-level blocks.',
@@ -251,6 +293,7 @@ export const EDIT_ROWS = {
     bodySize: 'large',
     isBodyOptional: true,
     replies: ok(ResumedFrom, 404, 409, 413),
+    action: did('instance', 'ran again', { shows: ['block_id'] }),
   }),
   'instances.fork': byId.post('/instances/{id}/fork', {
     summary: 'Create a copy of an instance that continues from one of its top-level blocks.',
@@ -258,7 +301,8 @@ export const EDIT_ROWS = {
     bringsSignals: true,
     bodySize: 'large',
     makes: 'instance',
-    replies: created(InstanceForked, 404, 409, 413),
+    replies: created(InstanceForked, 404, 409, 413, 422),
+    action: did('instance', 'forked', { shows: ['from_block_id', 'dry_run'] }),
   }),
   'instances.saveCheckpoint': byId.post('/instances/{id}/checkpoints', {
     summary: 'Save a value as a checkpoint of the instance.',
@@ -279,5 +323,6 @@ export const EDIT_ROWS = {
     summary: 'Delete all but the newest checkpoints.',
     body: PruneCheckpoints,
     replies: ok(CheckpointsPruned, 404, 409),
+    action: did('instance', 'deleted checkpoints of', { shows: ['keep'], unless: ['dry_run'] }),
   }),
 } as const satisfies Record<string, RouteRow>;

@@ -12,6 +12,7 @@ export const EVENT_TAKERS_SHOWN_MAX = 100;
 
 const EVENT_STATUSES = ['pending', 'consumed', 'expired'] as const;
 const TAKE_OUTCOMES = ['taken', 'refused'] as const;
+const CANCEL_OUTCOMES = ['pending', 'cancelled', 'withdrawn', 'ended'] as const;
 
 const ProducerKey = t.text({ pattern: '\\S', maxLength: t.KEY_LENGTH_MAX });
 
@@ -46,6 +47,9 @@ export const EventReceipt = t.named('EventReceipt', 'Result of sending an event.
   matched_wait: t.optional(t.Uuid, 'Id of the first matched wait.'),
   satisfied: t.boolean('Whether a step waited for it.'),
   matched: t.integer('Number of waiting steps.'),
+  cancelled: t.optional(
+    t.integer('Number of instances that it cancels, started or not; absent: none.'),
+  ),
   triggers: t.optional(t.integer('Number of triggers fired; absent: none, or a duplicate.')),
 });
 export type EventReceipt = t.Static<typeof EventReceipt>;
@@ -80,8 +84,22 @@ export const EventTaker = t.named('EventTaker', {
   taken_at: t.Timestamp,
 });
 
+export const EventCancel = t.named('EventCancel', 'An instance that the event cancels.', {
+  instance_id: t.Uuid,
+  outcome: t.oneOf(
+    CANCEL_OUTCOMES,
+    'pending: about to be cancelled; withdrawn: only creations of its batch, before it started; ' +
+      'ended: it had ended, or moved elsewhere, before.',
+  ),
+  cancelled_at: t.nullable(t.Timestamp),
+});
+
 export const EventDetails = t.named('EventDetails', {
   ...StoredEvent.properties,
+  cancelled: t.list(EventCancel, {
+    maxItems: EVENT_TAKERS_SHOWN_MAX,
+    description: 'The first instances that it cancels by cancel_on and that still exist.',
+  }),
   taken_by: t.list(EventTaker, {
     maxItems: EVENT_TAKERS_SHOWN_MAX,
     description: 'The first consumers that still exist.',

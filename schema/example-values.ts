@@ -73,6 +73,7 @@ const refused = { ...claim, message: 'the card was refused', retryable: false };
 const output = { charge_id: 'ch_77' };
 const result = { kind: 'complete', task_id: EXAMPLE_IDS.task, claim_epoch: 1, output };
 const daily = { cron_expr: '0 30 8 * * MON-FRI *', timezone: 'Europe/Berlin' };
+const endpoint = { handlers: ['charge'], url: 'https://shop.example/api/tasks' };
 const subscription = { url: 'https://hooks.example/engine', events: ['instance.failed'] };
 const workerKey = { name: 'billing workers', capabilities: ['worker'] };
 
@@ -150,6 +151,7 @@ export const FIELDS: JsonObject = {
 export const PATH_IDS: Readonly<Record<string, string>> = {
   workers: 'task',
   cron: 'schedule',
+  'pending-starts': 'instance',
   webhooks: 'subscription',
   executions: 'instance',
   effects: 'task',
@@ -197,7 +199,7 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   MakeApprovalLink: { recipient: 'ada@example.com', expires_in_seconds: 86_400 },
   ApprovalLink: { url: 'https://engine.example/api/v1/approvals/by-link/WyIwMTkyIl0.c2lnbmVk' },
   BulkJob: { request: { filter: { states: ['waiting'] }, state: 'cancelled' }, error: null },
-  Info: { version: '0.8.0', cell: 'public' },
+  Info: { version: '0.9.0', cell: 'public' },
   NotReady: { reason: { kind: 'disk-full', sql_state: '53100' } },
   TaskInstance: { state: 'waiting', idempotency_key: 'order-A-1001' },
   InstanceForked: { id: EXAMPLE_IDS.fork, rerun_blocks: ['charge', 'by-size'] },
@@ -238,7 +240,10 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   CreateCredential: { id: 'stripe', name: 'Stripe, live', value: 'sk_live_0123456789' },
   UpdateCredential: { value: 'sk_live_9876543210' },
   Credential: { id: 'stripe', name: 'Stripe, live' },
-  CreateTrigger: { namespace: 'billing', secret: 'a long random text' },
+  CreateTrigger: { sequence_name: 'order', namespace: 'billing', secret: 'a long random text' },
+  EndpointState: 'idle',
+  PutWorkerEndpoint: { ...endpoint, secret: 'a long random text' },
+  WorkerEndpoint: endpoint,
   UpdateTrigger: { enabled: true },
   CreateSubscription: subscription,
   UpdateSubscription: { events: ['instance.completed', 'instance.failed'] },

@@ -89,6 +89,8 @@ export interface StepRecord extends OpenBase {
   m?: number;
   /** The rate limit of this attempt has been granted. */
   g?: 1;
+  /** The rate limit key for which it waits, if a template gave it. */
+  l?: string;
   /** The child instance; set by the caller when it creates the child. */
   c?: string;
   /**
@@ -234,6 +236,14 @@ export interface OpenDeadlineHandler {
   u?: OpenEffect;
 }
 
+/** An event that cancels the instance. Immutable. */
+export interface CancelEvent {
+  /** Name of the event. */
+  readonly n: string;
+  /** Correlation key; absent: every event with the name. */
+  readonly k?: string;
+}
+
 export interface Execution {
   /** Unix ms of the first step; null before it. */
   t: number | null;
@@ -251,8 +261,15 @@ export interface Execution {
   h?: number;
   /** Parked: nothing new starts until a task, a signal or a request wakes the instance. */
   p?: 1;
-  /** Waits for a slot of its concurrency key: nothing new starts until `admitted`. */
-  w?: 1;
+  /**
+   * Nothing new starts: 1 waits for a slot of its concurrency key until `admitted`, 2 for its start by a throttle until
+   * `start.granted`.
+   */
+  w?: typeof WAITS_FOR_SLOT | typeof WAITS_FOR_START;
+  /** The key of the throttle of its sequence, set by the caller until the start. */
+  i?: string;
+  /** The events that cancel the instance, set at its creation; absent: none. */
+  E?: readonly CancelEvent[];
   /** Slot requests so far: the number of the current or last one. */
   n?: number;
   /** Set by the caller: keeps its slot although it is neither running nor waiting. */
@@ -286,6 +303,9 @@ export interface Execution {
   /** Failed with a cleanup for a retry; its parent reads this in its row. */
   m?: 1;
 }
+
+export const WAITS_FOR_SLOT = 1;
+export const WAITS_FOR_START = 2;
 
 /** The execution of an instance that has not started. */
 export function emptyExecution(): Execution {

@@ -19,6 +19,7 @@ export const WAIT_KINDS = {
   start: 'its start time, or the later time of a request',
   handoff: 'the instance belongs to another runtime, or is being handed over',
   slot: 'a slot of its `concurrency_key`',
+  throttle: 'its start, which the `throttle` of its sequence puts off',
   signal: 'a request set it to `waiting`: a signal, a task result or a state change wakes it',
   task: 'a worker to claim a task',
   worker: 'a worker to finish a claimed task',
@@ -56,6 +57,7 @@ export const Wait = t.named('Wait', 'One thing that an instance waits for, with 
     t.object({
       polled_lately: t.integer(`Workers for this task that polled within ${POLLED_LATELY_SECS} s.`),
       last_polled_at: t.nullable(t.Timestamp),
+      endpoints: t.optional(t.list(t.text()), 'Worker endpoints that get such tasks.'),
     }),
   ),
   reason: t.optional(
@@ -68,6 +70,7 @@ export const Wait = t.named('Wait', 'One thing that an instance waits for, with 
   approval_id: t.optional(t.Uuid),
   prompt: t.optional(t.text('Question to the person.')),
   choices: t.optional(t.list(t.text('A possible answer.'))),
+  approvers: t.optional(t.list(t.text('A group whose members may answer.'))),
   child_id: t.optional(t.Uuid),
   child_state: t.optional(t.InstanceStateWord),
   key: t.optional(t.text()),
@@ -78,7 +81,15 @@ export const Wait = t.named('Wait', 'One thing that an instance waits for, with 
     }),
   ),
   ahead: t.optional(t.integer(`Instances ahead in the queue, at most ${AHEAD_MAX}.`)),
-  limit: t.optional(t.nullable(t.object({ max_count: t.integer(), window_seconds: t.integer() }))),
+  limit: t.optional(
+    t.nullable(
+      t.object({
+        max_count: t.integer(),
+        window_seconds: t.integer(),
+        pattern: t.optional(t.text('The pattern whose limit applies to the key.')),
+      }),
+    ),
+  ),
 });
 export type Wait = t.Static<typeof Wait>;
 
@@ -181,6 +192,10 @@ export const InstanceExplanation = t.named('InstanceExplanation', {
   failure: FailureOrNull,
   cancelling: t.optional(Cancelling),
   parent_instance_id: t.optional(t.Uuid, 'The parent, if a sub_sequence created it.'),
+  cancel_on: t.optional(
+    t.list(t.object({ event: t.text(), key: t.optional(t.text()) })),
+    'Events that cancel it, with their correlation keys; absent: none.',
+  ),
   next: t.list(NextAction),
   warnings: t.optional(
     t.list(ExplanationWarning, { maxItems: WARNINGS_MAX }),

@@ -34,6 +34,8 @@ export const SELECTION = {
   ...t.CREATED_BETWEEN,
   updated_after: t.noted(t.Timestamp, 'Only instances changed after this time.'),
   updated_before: t.noted(t.Timestamp, 'Only instances changed before this time.'),
+  failed_after: t.noted(t.Timestamp, 'Only instances that failed after this time.'),
+  failed_before: t.noted(t.Timestamp, 'Only instances that failed before this time.'),
   failure: t.noted(SelectedText, "Part of the failure's message or code; case-insensitive."),
   failure_code: t.noted(SelectedText, 'Code of the failure.'),
   failure_block: t.noted(SelectedText, 'block_id of the failure.'),

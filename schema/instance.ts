@@ -9,11 +9,13 @@ import { UNCHANGED } from './change-shapes.js';
 import * as t from './common.js';
 import { Failure, FailureOrNull } from './failure.js';
 import { InstanceFilter, SELECTION } from './instance-filter.js';
+import { COLLECTED } from './pending-start.js';
 import {
   anyShard,
   byBody,
   byId,
   created,
+  did,
   front,
   get,
   getById,
@@ -22,8 +24,9 @@ import {
   refusals,
   rowsOf,
 } from './route-row.js';
-import { SignalAccepted, SignalListQuery, StoredSignal } from './signal.js';
+import { SignalAccepted, SignalAnswer, SignalListQuery, StoredSignal } from './signal.js';
 import { NODE_STATES } from './states.js';
+import { PollWait } from './worker.js';
 
 const BATCH_INSTANCES_MAX = 10_000;
 const AUDIT_LIMIT_DEFAULT = 200;
@@ -70,9 +73,13 @@ export const CreateInstance = t.checked(
 export type CreateInstance = t.Static<typeof CreateInstance>;
 
 /** Each item is deduplicated by its own idempotency key. */
-export const CreateBatch = t.strictNamed('CreateBatch', 'Creates all instances or none.', {
-  instances: t.list(CreateInstance, { maxItems: BATCH_INSTANCES_MAX }),
-});
+export const CreateBatch = t.strictNamed(
+  'CreateBatch',
+  'Creates all instances or none, except items that may be skipped.',
+  {
+    instances: t.list(CreateInstance, { maxItems: BATCH_INSTANCES_MAX }),
+  },
+);
 export type CreateBatch = t.Static<typeof CreateBatch>;
 
 export const PatchState = t.named('PatchState', {
@@ -125,6 +132,23 @@ const InstanceListQuery = t.object({
   state: t.optional(t.list(t.InstanceStateWord)),
   ...t.pageOf(),
 });
+
+/** Rows read for one answer, in some tens of milliseconds. */
+export const COUNTED_INSTANCES_MAX = 10_000;
+const Count = t.integer({ minimum: 0 });
+
+export const InstanceCounts = t.named('InstanceCounts', 'Matching instances by state.', {
+  scheduled: Count,
+  running: Count,
+  waiting: Count,
+  paused: Count,
+  completed: Count,
+  failed: Count,
+  cancelled: Count,
+  looked_at: t.noted(Count, `Examined newest instances, at most ${COUNTED_INSTANCES_MAX}.`),
+  complete: t.boolean('False: there may be further matches among older instances.'),
+});
+export type InstanceCounts = t.Static<typeof InstanceCounts>;
 
 /** A definition may have 5,000 blocks: pages request a part. */
 const TreeQuery = t.object({
@@ -196,6 +220,9 @@ export const TaskInstance = t.named('TaskInstance', 'A run of a sequence.', {
   idempotency_key: t.optional(t.text()),
   parent_instance_id: t.optional(t.Uuid),
   timeout: t.optional(t.integer('Time limit in ms, as requested.')),
+  traceparent: t.optional(
+    t.text('The W3C trace that its steps continue: of its creation, or of a later signal.'),
+  ),
   failure: t.noted(FailureOrNull, 'The failure; null if it has not failed or was retried since.'),
   cancelling: t.optional(Cancelling),
   created_at: t.Timestamp,
@@ -205,15 +232,40 @@ export type TaskInstance = t.Static<typeof TaskInstance>;
 
 const InstanceList = t.list(TaskInstance);
 
+/** The id of the answer is that of the newest holder. */
+export const SKIPPED = t.optional(
+  t.literal(true),
+  'Nothing was created, since all slots are taken (when_full: skip).',
+);
+
 export const InstanceCreated = t.named('InstanceCreated', {
   id: t.Uuid,
   deduplicated: t.boolean('True: id is that of an existing instance.'),
+  skipped: SKIPPED,
+  ...COLLECTED,
 });
 export type InstanceCreated = t.Static<typeof InstanceCreated>;
+
+export const InstanceResult = t.named(
+  'InstanceResult',
+  'What became of a creation that waited. Without state nothing was created (skipped).',
+  {
+    ...InstanceCreated.properties,
+    state: t.optional(t.InstanceStateWord),
+    outputs: t.optional(
+      t.JsonObjectSchema,
+      'The last output of each block, by block id, once the instance has ended. Absent if they are ' +
+        'together larger than 1 MiB: read /outputs.',
+    ),
+    failure: t.optional(FailureOrNull, 'The failure; null if it has not failed.'),
+  },
+);
+export type InstanceResult = t.Static<typeof InstanceResult>;
 
 export const BatchCreated = t.named('BatchCreated', {
   count: t.integer('Number of accepted items.'),
   created: t.integer('Number of new instances.'),
+  skipped: t.optional(t.integer('Number of items that created nothing (when_full: skip).')),
 });
 export type BatchCreated = t.Static<typeof BatchCreated>;
 
@@ -321,6 +373,10 @@ export const Timeline = t.named('Timeline', {
 });
 export type Timeline = t.Static<typeof Timeline>;
 
+/** How long the response may wait; without it the response is the same as ever. */
+const waitingFor = (what: string) =>
+  t.object({ wait_ms: t.optional(PollWait, `Maximum wait in ms for ${what}.`) });
+
 /** Reads of the current state, by its owner. */
 const ask = rowsOf({ method: 'GET', owner: 'by-id' }, 400, 404);
 
@@ -328,14 +384,21 @@ export const INSTANCE_ROWS = {
   'instances.create': byBody.post('/instances', {
     summary: 'Create an instance of a sequence.',
     ledBy: { kind: 'instance-key', members: ['idempotency_key', 'tenant_id', 'dry_run'] },
+    query: waitingFor('the end of the instance'),
+    mayWait: true,
     body: CreateInstance,
     bodySize: 'large',
     makes: 'instance',
     keyed: 'body',
-    replies: created(InstanceCreated, 404, 409, 413, 422),
+    replies: {
+      ...created(InstanceCreated, 404, 409, 413, 422),
+      200: InstanceResult,
+      202: InstanceResult,
+    },
   }),
   'instances.createBatch': anyShard.post('/instances/batch', {
     summary: 'Create up to 10,000 instances, all or none.',
+    query: t.strictObject({}),
     body: CreateBatch,
     bodySize: 'large',
     isTenantInBody: true,
@@ -352,17 +415,31 @@ export const INSTANCE_ROWS = {
     InstanceList,
     { query: InstanceListQuery },
   ),
+  'instances.counts': get(
+    '/instances/counts',
+    'Count matching instances by state.',
+    InstanceCounts,
+    { query: t.strictObject(t.allOptional(SELECTION)) },
+  ),
   'instances.bulkState': front.patch('/instances/bulk/state', {
     summary: 'Set the state of all matching instances that are neither completed nor cancelled.',
     query: BulkQuery,
     body: BulkState,
     replies: { 200: BulkUpdated, 202: BulkJob, ...refusals(400, 429) },
+    action: did('bulk_job', 'set the state of many instances by', {
+      shows: ['state'],
+      unless: ['dry_run'],
+    }),
   }),
   'instances.get': ask('/instances/{id}', 'Get an instance.', TaskInstance),
   'instances.patchState': byId.patch('/instances/{id}/state', {
     summary: 'Change the state of an instance.',
     body: PatchState,
     replies: ok(TaskInstance, 404, 409),
+    action: did('instance', 'changed the state of', {
+      shows: ['state'],
+      words: { state: { cancelled: 'cancelled', paused: 'paused', scheduled: 'scheduled' } },
+    }),
   }),
   'instances.patchContext': byId.patch('/instances/{id}/context', {
     summary: 'Replace sections of the context.',
@@ -370,14 +447,33 @@ export const INSTANCE_ROWS = {
     bodySize: 'large',
     repeats: 'the same members get the same values',
     replies: ok(ContextPatched, 404, 409, 413),
+    action: did('instance', 'changed the context of'),
   }),
   'instances.signal': byId.post('/instances/{id}/signals', {
     summary: 'Send a signal to an instance.',
+    query: waitingFor('a step to take the signal'),
+    mayWait: true,
     body: SendSignal,
     bodySize: 'large',
     answers: GATE_SIGNAL,
     bringsSignals: true,
-    replies: created(SignalAccepted, 404, 409, 413),
+    replies: {
+      ...created(SignalAccepted, 404, 409, 413),
+      200: SignalAnswer,
+      202: SignalAnswer,
+    },
+    action: did('instance', 'sent a signal to', {
+      shows: ['signal_type'],
+      words: {
+        signal_type: {
+          pause: 'paused',
+          resume: 'resumed',
+          cancel: 'cancelled',
+          update_context: 'updated the context of',
+        },
+      },
+      isOnlyOfWords: true,
+    }),
   }),
   'instances.signals': getById(
     '/instances/{id}/signals',

@@ -2,10 +2,13 @@
 
 import type { KeywordDefinition, SchemaValidateFunction } from 'ajv/dist/ajv.js';
 import { isJsonObject, type JsonObject } from '../src/base/json.js';
-import { EXCHANGE_PAIRS_MAX, FACT_BYTES_MAX, REDACTED } from './common.js';
+import { EXCHANGE_PAIRS_MAX, FACT_BYTES_MAX, KEY_LENGTH_MAX, REDACTED } from './common.js';
 import { shownName } from './finding.js';
+import { isBuiltin } from './handlers.js';
 import { RETRY_DEFAULTS } from './step-options.js';
+import { SECRETS_MAX } from './trigger-parts.js';
 import { checkUserSchema } from './user-schema.js';
+import { ENDPOINT_WORKER_PREFIX } from './worker.js';
 
 type Place = Parameters<SchemaValidateFunction>[3];
 /** The end of a sentence that begins with the field, or undefined. */
@@ -66,11 +69,9 @@ const VALUE_CHECKS: Readonly<Record<string, (value: unknown, place: Place) => Pr
     if (value === '') replace(place, null);
     return undefined;
   },
-  'not-redacted': (value) =>
-    value === REDACTED
-      ? `must not be ${REDACTED}, which stands for a secret in answers`
-      : undefined,
+  'not-redacted': checkUnredacted,
   'plain-name': checkPlainName,
+  secrets: checkSecrets,
   'block-id': (value) => checkPlainName(value) ?? checkAddressed(value),
   addressed: checkAddressed,
   tenant: tenantProblem,
@@ -85,6 +86,14 @@ const VALUE_CHECKS: Readonly<Record<string, (value: unknown, place: Place) => Pr
     return typeof twice === 'string' ? `must not have the value ${twice} twice` : undefined;
   },
   'signal-type': checkSignalType,
+  'worker-handler': (value) =>
+    typeof value === 'string' && isBuiltin(value)
+      ? `must not be ${value}, a built-in handler: the engine runs its steps itself`
+      : undefined,
+  'worker-id': (value) =>
+    typeof value === 'string' && value.startsWith(ENDPOINT_WORKER_PREFIX)
+      ? `must not begin with ${ENDPOINT_WORKER_PREFIX}, which is for worker endpoints`
+      : undefined,
 };
 
 /** Types of members may not have been checked yet. */
@@ -144,6 +153,25 @@ const OBJECT_CHECKS: Readonly<Record<string, (value: JsonObject) => Problem>> = 
     return different.size <= 1 ? undefined : 'must not name two different sequences';
   },
 };
+
+function checkUnredacted(value: unknown): Problem {
+  return value === REDACTED
+    ? `must not be ${REDACTED}, which stands for a secret in answers`
+    : undefined;
+}
+
+/** A secret, or a list of them. */
+function checkSecrets(value: unknown): Problem {
+  const secrets: readonly unknown[] = Array.isArray(value) ? value : [value];
+  const isText = (one: unknown) =>
+    typeof one === 'string' && one !== '' && one.length <= KEY_LENGTH_MAX;
+  if (secrets.length === 0 || secrets.length > SECRETS_MAX || !secrets.every(isText)) {
+    return `must be a text of 1 to ${KEY_LENGTH_MAX} characters, or a list of at most ${SECRETS_MAX}`;
+  }
+  return secrets
+    .map((one) => (String(one).trim() === '' ? 'must not be blank' : checkUnredacted(one)))
+    .find((problem) => problem !== undefined);
+}
 
 function checkPlainName(value: unknown): Problem {
   const isTaken = value === '__proto__' || value === 'constructor' || value === 'prototype';

@@ -128,6 +128,7 @@ const PARTS: Readonly<Record<string, string>> = {
   steps: 'a step of a saga',
   on_failure: 'a hook',
   on_cancel: 'a hook',
+  cancel_on: 'an entry of cancel_on',
   variants: 'a variant',
 };
 

@@ -12,6 +12,7 @@ import { type Finding, findingOf, findingOfStray, joinPath, shownName } from './
 import { HTTP_URL_PATTERN } from './handlers.js';
 import { suggest } from './suggest.js';
 import { SLUG_PATTERN } from './trigger.js';
+import { HEADER_PATTERN } from './trigger-parts.js';
 
 const FORMAT_TEXTS: Readonly<Record<string, string>> = {
   uuid: 'must be a UUID',
@@ -24,6 +25,7 @@ const PATTERN_TEXTS: Readonly<Record<string, string>> = {
   '\\S': 'must not be blank',
   [CREDENTIAL_ID_PATTERN]: 'must have letters, digits, dots, _ and - only',
   [SLUG_PATTERN]: 'must have letters, digits, dots, _, ~ and - only',
+  [HEADER_PATTERN]: 'must be the name of a header',
   [SHA256_PATTERN]: 'must be 64 hexadecimal digits in lower case',
   [SHA256_INPUT_PATTERN]: 'must be 64 hexadecimal digits',
   [HTTP_URL_PATTERN]: 'must begin with http:// or https://',
@@ -127,9 +129,12 @@ const RULE_TEXTS: Readonly<Record<string, (params: ErrorObject['params']) => str
     minItems: ({ limit }) =>
       limit === 1 ? 'must not be empty' : `must have at least ${limit} items`,
     maxItems: ({ limit }) => `must have at most ${limit} items`,
+    uniqueItems: ({ i, j }) =>
+      `must not have an item twice: [${Math.max(i, j)}] is the same as [${Math.min(i, j)}]`,
     minimum: ({ limit }) => `must be >= ${limit}`,
     exclusiveMinimum: ({ limit }) => `must be > ${limit}`,
     maximum: ({ limit }) => `must be <= ${limit}`,
+    multipleOf: ({ multipleOf }) => `must be a multiple of ${multipleOf}`,
   };
 
 /** `params.type` is a word or a list; null is omitted, since it only means absent. */

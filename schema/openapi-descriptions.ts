@@ -76,7 +76,7 @@ export const TAGS: readonly (readonly [path: RegExp, name: string, description: 
     'Webhooks',
     'Outbound webhooks: subscriptions of tenants; outbox and deliveries for the root key.',
   ],
-  [/^\/triggers/, 'Triggers', 'Start instances from outside.'],
+  [/^\/triggers/, 'Triggers', 'Start instances and publish events from outside.'],
   [/^\/api-keys/, 'Keys', 'Keys of tenants; for the root key.'],
   [/^\/tenants/, 'Tenants', 'Limits of tenants; for the root key.'],
   [/^\/cells/, 'Cells', 'Parts of a cluster; for the root key.'],
@@ -104,7 +104,11 @@ export const REFUSALS: Readonly<Record<number, readonly [name: string, descripti
   413: ['ContentTooLarge', 'The body, a context or a checkpoint is larger than its limit.'],
   415: ['UnsupportedEncoding', 'The body is compressed.'],
   421: ['Misdirected', 'Another cell of the cluster owns the tenant: `cell` and x-cell name it.'],
-  422: ['InputRefused', 'context.data does not conform to the input_schema of the sequence.'],
+  422: [
+    'InputRefused',
+    'context.data does not conform to the input_schema of the sequence, or a template gives no ' +
+      'usable value for a member.',
+  ],
   429: ['TooManyRequests', 'The tenant exceeds a limit: of work, of open tasks or of streams.'],
   431: ['HeadersTooLarge', 'Request line and headers are larger than 16 KiB.'],
   500: ['InternalError', 'A defect of the server. Its log has details under the request id.'],

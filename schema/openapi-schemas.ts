@@ -4,9 +4,10 @@ import type { TSchema } from '@sinclair/typebox';
 import type { JsonObject, JsonValue } from '../src/base/json.js';
 import { Block } from './blocks.js';
 import { fixedMembers } from './change-shapes.js';
-import { EXCHANGE_PAIRS_MAX, FACT_BYTES_MAX, REDACTED } from './common.js';
+import { EXCHANGE_PAIRS_MAX, FACT_BYTES_MAX, KEY_LENGTH_MAX, REDACTED } from './common.js';
 import { exampleOf } from './examples.js';
 import { words } from './states.js';
+import { SECRETS_MAX } from './trigger-parts.js';
 import {
   USER_SCHEMA_BYTES_MAX,
   USER_SCHEMA_DEPTH_MAX,
@@ -35,6 +36,8 @@ export const CHECK_TEXTS: Readonly<Record<string, string>> = {
   'exchange-poll': `At most ${EXCHANGE_PAIRS_MAX} pairs of a handler and a queue.`,
   'batch-action': 'The action signal requires signal_type.',
   'migration-target': 'Requires version or sequence_id; with both, the sequence has that version.',
+  'worker-handler': 'Must not be a built-in handler.',
+  'worker-id': 'Must not begin with endpoint:.',
   fact: `At most ${FACT_BYTES_MAX} bytes.`,
 };
 
@@ -52,6 +55,18 @@ const SIGNAL_TYPE: JsonObject = {
       type: 'object',
       properties: { custom: { type: 'string', pattern: '\\S', maxLength: 255 } },
       required: ['custom'],
+    },
+  ],
+};
+
+const SECRETS: JsonObject = {
+  anyOf: [
+    { type: 'string', minLength: 1, maxLength: KEY_LENGTH_MAX },
+    {
+      type: 'array',
+      items: { type: 'string', minLength: 1, maxLength: KEY_LENGTH_MAX },
+      minItems: 1,
+      maxItems: SECRETS_MAX,
     },
   ],
 };
@@ -110,6 +125,9 @@ export class SchemaBook {
 
   #describe(schema: TSchema): JsonObject {
     if (schema['x-check'] === 'signal-type') return SIGNAL_TYPE;
+    if (schema['x-check'] === 'secrets') {
+      return { description: schema.description ?? '', ...SECRETS };
+    }
     // The only reference by name in the contract: blocks contain blocks.
     if (schema.$ref === Block.$id) return this.refTo(Block);
     if (schema.if !== undefined) return this.#describeChoice(schema);

@@ -18,7 +18,7 @@ import {
   TITLE,
 } from './openapi-descriptions.js';
 import { SchemaBook } from './openapi-schemas.js';
-import { bodyBytesMax } from './route-row.js';
+import { bodyBytesMax, PLAIN_TEXT } from './route-row.js';
 import { ROUTES, type Route } from './routes.js';
 
 /** The whole document, deeply frozen. The same version of the server gives the same text. */
@@ -282,7 +282,8 @@ function describeSuccess(
 ): JsonObject {
   const aliasHeaders = route.isAtRoot ? [] : ['link', 'deprecation', 'sunset'];
   const isPaged = route.query?.properties.cursor && schema?.type === 'array';
-  const types = [route.contentType ?? (schema === null ? [] : JSON_TYPE)].flat();
+  const byDefault = schema?.type === 'string' ? PLAIN_TEXT : JSON_TYPE;
+  const types = [route.contentType ?? (schema === null ? [] : byDefault)].flat();
   const media = types.map((type) => [type, mediaOf(book, type, schema)]);
   return {
     description: SUCCESS_TEXTS[status] ?? '',

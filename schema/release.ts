@@ -10,6 +10,7 @@ import {
 } from './release-states.js';
 import {
   created,
+  did,
   firstShard,
   front,
   get,
@@ -252,6 +253,7 @@ export const RELEASE_ROWS = {
     summary: 'Draft a release from one version of a sequence to another.',
     body: CreateRelease,
     replies: created(Release, 404, 409, 413),
+    action: did('release', 'created'),
   }),
   'releases.list': get('/releases', 'List releases, newest first.', t.list(Release), {
     query: ReleaseListQuery,
@@ -269,12 +271,13 @@ export const RELEASE_ROWS = {
     body: ValidateRelease,
     isBodyOptional: true,
     replies: ok(ValidationReport, 404, 409, 413),
+    action: did('release', 'validated', { shows: ['skip'] }),
   }),
   'releases.canary': decide(
     '/releases/{id}/canary',
     "Route a percentage of the baseline's new instances to the candidate.",
     Release,
-    { body: StartCanary },
+    { body: StartCanary, action: did('release', 'started the canary of', { shows: ['percent'] }) },
   ),
   'releases.evaluate': evaluate(
     '/releases/{id}/evaluate',
@@ -286,18 +289,28 @@ export const RELEASE_ROWS = {
     '/releases/{id}/promote',
     'Route all new instances of the baseline to the candidate permanently.',
     Release,
-    { body: PromoteRelease, isBodyOptional: true },
+    {
+      body: PromoteRelease,
+      isBodyOptional: true,
+      action: did('release', 'promoted', { shows: ['force'] }),
+    },
   ),
   'releases.pause': move(
     '/releases/{id}/pause',
     'Route new instances to the baseline until the canary continues.',
     Release,
+    {
+      action: did('release', 'paused'),
+    },
   ),
   'releases.rollback': move(
     '/releases/{id}/rollback',
     'Route new instances to the baseline permanently.',
     Release,
-    { repeats: 'a release that was rolled back is returned unchanged' },
+    {
+      repeats: 'a release that was rolled back is returned unchanged',
+      action: did('release', 'rolled back'),
+    },
   ),
   'sequences.compare': front.post('/sequences/releases/diff', {
     summary: 'Compare two stored definitions.',

@@ -7,7 +7,7 @@ import { words } from './states.js';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export const CAPABILITIES = words(
-  'operator worker device publisher approver auditor starter secrets',
+  'operator worker device publisher approver auditor starter events secrets',
 );
 export type Capability = (typeof CAPABILITIES)[number];
 
@@ -22,6 +22,8 @@ export type Capability = (typeof CAPABILITIES)[number];
  */
 export type Owner = FrontOwner | 'by-id' | 'by-limit' | 'by-body' | 'first-shard' | 'any-shard';
 export type FrontOwner = 'probe' | 'front' | 'stream';
+
+export const PLAIN_TEXT = 'text/plain; charset=utf-8';
 
 export const BODY_BYTES_ANYWHERE = 64 * 1024;
 
@@ -54,6 +56,41 @@ export type KeyPlace = 'body' | 'items' | 'run';
  */
 export type LeadKind = 'name' | 'id' | 'instance-key' | 'event-key' | 'poll';
 
+/** What an action changes (`action.ts`). */
+export const ACTION_KINDS = words(
+  'sequence instance bulk_job pending_start approval release migration effect',
+  'credential trigger webhook webhook_delivery cron_schedule rate_limit worker_endpoint',
+  'api_key tenant_limits',
+);
+export type ActionKind = (typeof ACTION_KINDS)[number];
+
+/** How the request is recorded among the actions of its tenant, in the unit that changes something. */
+export interface ActionMark {
+  readonly kind: ActionKind;
+  /** The verb of the sentence about it. */
+  readonly did: string;
+  /** Members of the body and the path that are recorded, which are no secrets. */
+  readonly shows: readonly string[];
+  /** Verbs for values of members. */
+  readonly words: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Other values of these members are no actions. */
+  readonly isOnlyOfWords?: true;
+  /** Members of the body with the id of the changed object. Absent: the first of the path, or the new object. */
+  readonly target: readonly string[];
+  /** Requests in whose bodies one of these members is set are no actions. */
+  readonly unless: readonly string[];
+  /** Also the names of other members of the body are recorded. */
+  readonly isChange?: true;
+}
+
+export const did = (
+  kind: ActionKind,
+  verb: string,
+  { shows = [], words = {}, target = [], unless = [], ...more }: Partial<ActionMark> = {},
+): ActionMark => ({ kind, did: verb, shows, words, target, unless, ...more });
+
+export const ENABLED = { true: 'enabled', false: 'disabled' };
+
 /** Members stand at the top of the body; without the first one nothing leads anywhere. */
 export interface Lead {
   readonly kind: LeadKind;
@@ -69,7 +106,7 @@ export interface RouteRow {
   readonly params?: TObject;
   readonly query?: TObject;
   readonly body?: TSchema;
-  /** Success and specific errors; null is a response without a body. */
+  /** Success and specific errors; null is a response without a body, a string is plain text. */
   readonly replies: Readonly<Record<number, TSchema | null>>;
   /** Requires no key and no tenant. */
   readonly isPublic?: true;
@@ -81,8 +118,12 @@ export interface RouteRow {
   readonly isDocument?: true;
   /** Answered in every state of the engine, without shards and database. */
   readonly isAlwaysServed?: true;
+  /** Its body may let others receive the secrets of tasks, which takes a key that receives them itself. */
+  readonly grantsSecrets?: true;
   /** A long poll: the response may wait as long as the caller does. */
   readonly isParked?: true;
+  /** The query may have `wait_ms`: the response then waits as long, or as long as the caller does. */
+  readonly mayWait?: true;
   /** The body's member whose items are checked separately: an invalid item is refused alone. */
   readonly judgesEach?: string;
   /** Type of a success that is not `application/json`; one of several if it depends on the request. */
@@ -111,6 +152,8 @@ export interface RouteRow {
   readonly isBodyOptional?: true;
   /** For `by-body`: how the front thread finds the owner in the text. Absent: any shard parses the body for that. */
   readonly ledBy?: Lead;
+  /** Absent: a read, or a request of programs (test/api/actions.test.ts). */
+  readonly action?: ActionMark;
   /** Also served without the prefix, where it is not a deprecated alias. */
   readonly isAtRoot?: true;
 }

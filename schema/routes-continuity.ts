@@ -9,6 +9,7 @@ import {
   byBody,
   byId,
   created,
+  did,
   front,
   get,
   getById,
@@ -97,18 +98,32 @@ export const CONTINUITY_ROWS = {
     '/continuity/effects/{id}/resolve',
     'Record the result of an effect.',
     continuity.EffectReceipt,
-    { body: continuity.ResolveEffect },
+    {
+      body: continuity.ResolveEffect,
+      action: did('effect', 'recorded the result of', { shows: ['state'] }),
+    },
   ),
   'migrations.migrate': act(
     '/instances/{id}/migrate',
     'Migrate an instance to another version, if that is safe.',
     continuity.MigratedInstance,
-    { body: continuity.MigrateTo },
+    {
+      body: continuity.MigrateTo,
+      action: did('instance', 'migrated', {
+        shows: ['sequence_id', 'version'],
+        unless: ['dry_run'],
+      }),
+    },
   ),
   'sequences.migrateInstances': front.post('/sequences/{id}/migrate-instances', {
     summary: 'Migrate matching instances of a version to another one, where that is safe.',
     body: continuity.MigrateInstances,
     replies: ok(continuity.InstancesMigrated, 404, 413),
+    action: did('sequence', 'migrated instances of', {
+      shows: ['version', 'sequence_id'],
+      // The calls that continue a migration are the same action.
+      unless: ['dry_run', 'cursor'],
+    }),
   }),
   'migrations.plan': byBody.post('/continuity/migrations/plan', {
     summary: 'Plan the migration of a live execution to another version.',
@@ -127,13 +142,13 @@ export const CONTINUITY_ROWS = {
     '/continuity/migrations/{id}/apply',
     'Migrate to the other version and leave the instance paused.',
     continuity.MigrationRecord,
-    { body: continuity.ApplyMigration, isBodyOptional: true },
+    { body: continuity.ApplyMigration, isBodyOptional: true, action: did('migration', 'applied') },
   ),
   'migrations.rollback': act(
     '/continuity/migrations/{id}/rollback',
     'Roll a migration back to its sealed capsule.',
     continuity.MigrationRecord,
-    bare,
+    { ...bare, action: did('migration', 'rolled back') },
   ),
 } as const satisfies Record<string, RouteRow>;
 

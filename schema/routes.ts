@@ -4,6 +4,7 @@
  */
 
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
+import { ACTION_ROWS } from './action.js';
 import { KEY_ROWS } from './api-key.js';
 import { APPROVAL_ROWS } from './approval.js';
 import { ATTEMPT_ROWS } from './attempt.js';
@@ -13,10 +14,13 @@ import { CHANGE_ROWS } from './change.js';
 import { strict } from './common.js';
 import { CREDENTIAL_ROWS } from './credential.js';
 import { CRON_ROWS } from './cron.js';
+import { DRY_RUN_ROWS } from './dry-run.js';
 import { EDIT_ROWS } from './edits.js';
 import { EVENT_ROWS } from './event.js';
 import { EXPLANATION_ROWS } from './explanation.js';
 import { INSTANCE_ROWS } from './instance.js';
+import { LOG_ROWS } from './log.js';
+import { PENDING_START_ROWS } from './pending-start.js';
 import { RATE_ROWS } from './rate.js';
 import { RELEASE_ROWS } from './release.js';
 import {
@@ -28,6 +32,7 @@ import {
   type RouteRow,
 } from './route-row.js';
 import { CONTINUITY_ROWS, HANDOFF_ROWS } from './routes-continuity.js';
+import { SEARCH_ROWS } from './search.js';
 import { SEQUENCE_ROWS } from './sequence.js';
 import { words } from './states.js';
 import { STATISTIC_ROWS } from './statistics.js';
@@ -36,6 +41,7 @@ import { TENANT_ROWS } from './tenant-limits.js';
 import { TRIGGER_ROWS } from './trigger.js';
 import { WEBHOOK_ROWS } from './webhook.js';
 import { WORKER_ROWS } from './worker.js';
+import { WORKER_ENDPOINT_ROWS } from './worker-endpoint.js';
 
 export type { Capability, Method, Owner, RouteRow } from './route-row.js';
 
@@ -47,21 +53,27 @@ const ROWS = {
   ...EXPLANATION_ROWS,
   ...APPROVAL_ROWS,
   ...EDIT_ROWS,
+  ...DRY_RUN_ROWS,
+  ...LOG_ROWS,
   ...BULK_JOB_ROWS,
   ...RATE_ROWS,
   ...CREDENTIAL_ROWS,
   ...WORKER_ROWS,
+  ...WORKER_ENDPOINT_ROWS,
   ...CRON_ROWS,
+  ...PENDING_START_ROWS,
   ...RELEASE_ROWS,
   ...CONTINUITY_ROWS,
   ...HANDOFF_ROWS,
   ...KEY_ROWS,
+  ...ACTION_ROWS,
   ...TENANT_ROWS,
   ...CELL_ROWS,
   ...WEBHOOK_ROWS,
   ...TRIGGER_ROWS,
   ...EVENT_ROWS,
   ...CHANGE_ROWS,
+  ...SEARCH_ROWS,
   ...STATISTIC_ROWS,
 };
 
@@ -147,7 +159,11 @@ export function capabilitiesFor(method: Method, path: string): readonly Capabili
   const isQuestion = method === 'GET' || path === '/cron/preview';
   if (isQuestion) granted.push('auditor');
   const isCreation = method === 'POST' && (path === '/instances' || path === '/instances/batch');
-  const isRead = method === 'GET' && isUnder('/instances', '/sequences');
+  // A creation may answer with a pending start, whose instance the application waits for.
+  const mayRead = ['/instances', '/pending-starts', '/sequences', '/search'];
+  const isRead = method === 'GET' && isUnder(...mayRead);
   if (isCreation || isRead || isSignal) granted.push('starter');
+  // Applications that start instances also report what happens outside.
+  if (method === 'POST' && isUnder('/events')) granted.push('starter', 'events');
   return granted;
 }

@@ -1,9 +1,13 @@
 /** Wire shapes and routes of stored definitions, which are immutable. */
 
 import { BLOCKS_MAX, DEPTH_MAX, hooks, RootBlocks } from './blocks.js';
+import { CancelOnList } from './cancel-on.js';
 import * as t from './common.js';
 import { Finding, Warnings } from './finding.js';
-import { firstShard, front, get, getById, ok, type RouteRow, refusals } from './route-row.js';
+import { FLOW_LIMITS, STORED_FLOW_LIMITS } from './flow-limits.js';
+import { COLLECTING } from './pending-start.js';
+import { did, firstShard, front, get, getById, ok, type RouteRow, refusals } from './route-row.js';
+import { Searchable } from './search.js';
 
 const SEQUENCE_STATUSES = ['draft', 'staging', 'production', 'unpublished'] as const;
 const SequenceStatus = t.oneOf(SEQUENCE_STATUSES);
@@ -28,6 +32,10 @@ export const CreateSequence = t.named('CreateSequence', 'A definition; immutable
   created_at: t.nullish(t.Timestamp),
   on_failure: t.nullish(ON_FAILURE),
   on_cancel: t.nullish(ON_CANCEL),
+  ...FLOW_LIMITS,
+  cancel_on: t.nullish(CancelOnList),
+  ...COLLECTING,
+  searchable: t.nullish(Searchable),
   ...t.unsupported('interceptors', 'sla'),
 });
 export type CreateSequence = t.Static<typeof CreateSequence>;
@@ -77,6 +85,10 @@ export const SequenceDefinition = t.named('SequenceDefinition', 'A stored defini
   input_schema: t.optional(t.UserSchema),
   on_failure: t.optional(ON_FAILURE),
   on_cancel: t.optional(ON_CANCEL),
+  ...STORED_FLOW_LIMITS,
+  cancel_on: t.optional(CancelOnList),
+  ...COLLECTING,
+  searchable: t.optional(Searchable),
   created_at: t.Timestamp,
 });
 export type SequenceDefinition = t.Static<typeof SequenceDefinition>;
@@ -125,7 +137,7 @@ export const SequenceListQuery = t.object({
   }),
   include_definition: t.boolean({
     default: true,
-    description: 'False: omits blocks, input_schema, on_failure and on_cancel.',
+    description: 'False: omits the definition: blocks, input_schema, hooks, limits and the like.',
   }),
   ...t.pageOf(200, 1_000),
 });
@@ -160,6 +172,9 @@ export const SEQUENCE_ROWS = {
     query: SequenceCheckQuery,
     makes: 'definition',
     replies: { 201: SequenceCreated, 400: DefinitionRefused, ...refusals(409, 413) },
+    action: did('sequence', 'published', {
+      shows: ['namespace', 'name', 'version', 'hold', 'status'],
+    }),
   }),
   'sequences.validate': firstShard.post('/sequences/validate', {
     summary: 'Return the answer to storing the definition, without storing it.',
@@ -194,15 +209,18 @@ export const SEQUENCE_ROWS = {
     body: UpdateSequence,
     repeats: 'a lifted hold stays lifted',
     replies: { 204: null, ...refusals(400, 404) },
+    action: did('sequence', 'lifted the hold of'),
   }),
   'sequences.deprecate': firstShard.post('/sequences/{id}/deprecate', {
     summary: 'Deprecate a version: it is no longer the newest for lookups by name.',
     repeats: 'a deprecated version stays deprecated',
     replies: { 204: null, ...refusals(400, 404) },
+    action: did('sequence', 'deprecated'),
   }),
   'sequences.delete': front.delete('/sequences/{id}', {
     summary: 'Delete a definition that has no live or failed instances, with its finished ones.',
     query: SequenceDeleteQuery,
     replies: { 200: SequenceDeletionPreview, 204: null, ...refusals(400, 404, 409) },
+    action: did('sequence', 'deleted'),
   }),
 } as const satisfies Record<string, RouteRow>;

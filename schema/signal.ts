@@ -30,3 +30,18 @@ export const SignalListQuery = t.object({
 
 export const SignalAccepted = t.named('SignalAccepted', { signal_id: t.Uuid });
 export type SignalAccepted = t.Static<typeof SignalAccepted>;
+
+export const SignalAnswer = t.named(
+  'SignalAnswer',
+  'What became of a signal while its sender waited.',
+  {
+    signal_id: t.Uuid,
+    taken: t.boolean('Whether a step has taken it, or it took effect immediately.'),
+    block_id: t.optional(
+      t.text(),
+      'The step that took it or, if taken is false, refused its payload.',
+    ),
+    reply: t.optional(t.AnyJson, 'The rendered `reply` of the step.'),
+  },
+);
+export type SignalAnswer = t.Static<typeof SignalAnswer>;

@@ -17,6 +17,8 @@ export const GATE_CHOICES_DEFAULT = [
   { label: 'No', value: 'no' },
 ] as const;
 const GATE_CHOICES_MAX = 50;
+/** Their names fit into an entry of an index. */
+const APPROVERS_MAX = 10;
 /** Bounds the prompt, also after its templates are rendered. */
 export const GATE_PROMPT_LENGTH_MAX = 4_096;
 
@@ -105,6 +107,13 @@ export const WaitForInput = t.object(
         "handler's name in its output, instead of failing.",
     ),
     allow_comment: t.flag(false, 'Whether the answer may have a comment.'),
+    approvers: t.nullish(
+      t.list(t.GroupName, {
+        maxItems: APPROVERS_MAX,
+        uniqueItems: true,
+        description: 'Groups whose members may answer; default: every key that may answer.',
+      }),
+    ),
   },
   "Requires a person's answer before the first attempt.",
 );

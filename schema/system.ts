@@ -30,6 +30,25 @@ export type NotReady = t.Static<typeof NotReady>;
 export const SEALING_KEY_STATES = ['unknown', 'none', 'fits', 'former', 'other'] as const;
 export type SealingKeyState = (typeof SEALING_KEY_STATES)[number];
 
+export const LINK_PLACES = ['instance', 'step'] as const;
+
+/** The values that the dashboard puts into the URL of a link. */
+export const LINK_VALUES = [
+  'instance_id',
+  'tenant_id',
+  'namespace',
+  'sequence',
+  'trace_id',
+  'block_id',
+] as const;
+
+export const UiLink = t.named('UiLink', 'A link of the dashboard to another system.', {
+  label: t.text(),
+  url: t.text('With placeholders such as {instance_id}.'),
+  on: t.oneOf(LINK_PLACES),
+});
+export type UiLink = t.Static<typeof UiLink>;
+
 export const Info = t.named('Info', {
   version: t.text(),
   storage_schema_version: t.integer(),
@@ -38,6 +57,8 @@ export const Info = t.named('Info', {
   cluster: t.boolean('Whether other cells are known.'),
   env_label: t.refOrNull(t.text()),
   env_color: t.refOrNull(t.text()),
+  // Absent from older servers.
+  ui_links: t.optional(t.list(UiLink)),
   // A `SealingKeyState`; absent from older servers.
   encryption_key: t.optional(t.text()),
 });

@@ -2,7 +2,7 @@
 
 import { UNCHANGED } from './change-shapes.js';
 import * as t from './common.js';
-import { get, ok, ownedBy, type RouteRow } from './route-row.js';
+import { did, get, ok, ownedBy, type RouteRow } from './route-row.js';
 
 const WORK_UNITS = ['bytes', 'rows', 'blocks', 'schedules'] as const;
 export type WorkUnit = (typeof WORK_UNITS)[number];
@@ -60,6 +60,7 @@ export const TENANT_ROWS = {
     summary: 'Replace the limits of a tenant; absent members are reset to the default.',
     body: PutTenantLimits,
     replies: ok(TenantLimits, 409),
+    action: did('tenant_limits', 'set', { shows: TENANT_LIMIT_NAMES }),
   }),
   'tenantLimits.get': ofTenant.get('/tenants/{id}/limits', {
     summary: 'Get the limits that were set for a tenant.',
@@ -68,5 +69,8 @@ export const TENANT_ROWS = {
   'tenantLimits.delete': ofTenant.remove(
     '/tenants/{id}/limits',
     'Reset a tenant to the default limits.',
+    {
+      action: did('tenant_limits', 'reset'),
+    },
   ),
 } as const satisfies Record<string, RouteRow>;

@@ -2,7 +2,17 @@
 
 import { changeOf, UNCHANGED } from './change-shapes.js';
 import * as t from './common.js';
-import { byId, created, firstShard, front, get, getById, ok, type RouteRow } from './route-row.js';
+import {
+  byId,
+  created,
+  did,
+  firstShard,
+  front,
+  get,
+  getById,
+  ok,
+  type RouteRow,
+} from './route-row.js';
 import { words } from './states.js';
 
 export const WEBHOOK_EVENTS = ['instance.completed', 'instance.failed'] as const;
@@ -170,6 +180,7 @@ export const WEBHOOK_ROWS = {
     summary: 'Subscribe to finished instances of the tenant. Only this response has the secret.',
     body: CreateSubscription,
     replies: created(SubscriptionCreated, 409, 413),
+    action: did('webhook', 'created', { shows: ['events'] }),
   }),
   'webhooks.subscriptions': get(
     '/webhooks',
@@ -183,10 +194,14 @@ export const WEBHOOK_ROWS = {
     body: UpdateSubscription,
     repeats: 'the same fields get the same values',
     replies: ok(WebhookSubscription, 404, 409, 413),
+    action: did('webhook', 'changed', { shows: ['events'], isChange: true }),
   }),
   'webhooks.unsubscribe': firstShard.remove(
     '/webhooks/{id}',
     'Delete a webhook subscription. Undelivered webhooks are dropped.',
+    {
+      action: did('webhook', 'deleted'),
+    },
   ),
   'webhooks.subscriptionDeliveries': getById(
     '/webhooks/{id}/deliveries',
@@ -204,6 +219,7 @@ export const WEBHOOK_ROWS = {
     summary: 'Deliver a webhook now; the response reports success or failure.',
     isTenantless: true,
     replies: ok(Redelivered, 404, 409, 502),
+    action: did('webhook_delivery', 'redelivered'),
   }),
   'webhooks.redeliverPreview': getById(
     '/webhooks/outbox/{id}/redeliver-preview',
@@ -213,6 +229,7 @@ export const WEBHOOK_ROWS = {
   ),
   'webhooks.discard': byId.remove('/webhooks/outbox/{id}', 'Drop an undelivered webhook.', {
     isTenantless: true,
+    action: did('webhook_delivery', 'dropped'),
   }),
   'webhooks.deliveries': get(
     '/webhooks/deliveries',

@@ -30,11 +30,15 @@ const PollLimit = t.nullish(
   'Maximum number of tasks; 0 claims none.',
 );
 
-const PollWait = t.integer({ minimum: 0, 'x-cap': POLL_WAIT_MS_MAX, default: 0 });
+export const PollWait = t.integer({ minimum: 0, 'x-cap': POLL_WAIT_MS_MAX, default: 0 });
+
+/** An id beginning with it is that of a worker endpoint, in whose name only the engine claims tasks. */
+export const ENDPOINT_WORKER_PREFIX = 'endpoint:';
+const WorkerId = t.checked('worker-id', t.Name);
 
 const POLL_FIELDS = {
   handler_name: t.Name,
-  worker_id: t.Name,
+  worker_id: WorkerId,
   limit: PollLimit,
   wait_ms: t.nullish(PollWait, 'Maximum wait in ms if there is no task.'),
   version: t.nullish(t.Name),
@@ -131,7 +135,7 @@ const ExchangePoll = t.checked(
 export type ExchangePoll = t.Static<typeof ExchangePoll>;
 
 export const ExchangeTasks = t.strictNamed('ExchangeTasks', {
-  worker_id: t.Name,
+  worker_id: WorkerId,
   version: t.nullish(t.Name),
   results: t.nullish(
     t.list(TaskResult, { maxItems: EXCHANGE_RESULTS_MAX }),
