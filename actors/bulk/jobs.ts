@@ -13,17 +13,14 @@ import type { Kernel } from '../runtime/kernel.js';
 import type { Call, Operations, RouteOperations } from '../runtime/operation.js';
 import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
-import type { BulkCounts } from './front/work.js';
+import { type BulkCounts, NOTHING_YET } from './front/work.js';
 import { type BulkJobRow, type BulkLoads, wireJob } from './loads.js';
 import { BULK_JOB } from './tables.js';
 
-/** The state of a bulk request when it becomes a job. */
 export interface BeginBulkJob {
+  readonly id: string;
   readonly operation: BulkOperation;
   readonly request: object;
-  readonly counts: BulkCounts;
-  /** The position after the last processed instance; null at the beginning. */
-  readonly place: string | null;
   readonly traceparent: string | undefined;
   readonly by: string;
 }
@@ -38,6 +35,8 @@ export interface BulkProgress {
   /** Undefined while the job continues. */
   readonly end: 'completed' | 'cancelled' | 'failed' | undefined;
   readonly error: string | null;
+  /** How long a paced job rests. */
+  readonly restMs?: number | undefined;
 }
 
 const FORGOTTEN_AT_ONCE = 100;
@@ -63,7 +62,7 @@ export class BulkJobs {
 
   /** @throws EngineError 429 when the tenant has too many open jobs */
   #begin({ request: caller, tenant: tenant_id, body }: Call<BeginBulkJob>): void {
-    const { loader, now, newId } = this.#deps;
+    const { loader, now } = this.#deps;
     this.#service.answer(caller, 200, `tenant:${tenant_id}`, async () => {
       const before = isoTime(now() - LIMITS.bulkJobKeptMs);
       const { open, old } = await this.#service.read(async () => ({
@@ -75,26 +74,25 @@ export class BulkJobs {
         throw shareTaken(`${most} changes of many instances of this tenant are under way as jobs`);
       }
       const at = isoTime(now());
-      const { operation, request, place } = body;
-      // Only a response lists refusals; a job counts them.
-      const { refusals: _, ...counts } = body.counts;
+      const { id, operation, request } = body;
       const row = {
-        id: newId(),
+        id,
         tenant_id,
         operation,
         state: 'running',
-        ...counts,
+        ...NOTHING_YET,
         error: null,
-        place,
+        place: null,
         traceparent: body.traceparent ?? null,
         asked_by: body.by,
         created_at: at,
         updated_at: at,
         ended_at: null,
+        next_at: null,
       };
-      const turn = new Turn(tenant_id);
+      const turn = new Turn(tenant_id, caller);
       turn.put(BULK_JOB.insert, row.id, { ...row, request: request as never });
-      for (const id of old) turn.put(BULK_JOB.clear, id, { id });
+      for (const job of old) turn.put(BULK_JOB.clear, job, { id: job });
       await this.#service.commit(turn, { key: `bulkJob:${row.id}` });
       return wireJob({ ...row, request: JSON.stringify(request) });
     });
@@ -104,8 +102,9 @@ export class BulkJobs {
   #progress({ request, target: id, body }: Call<BulkProgress>): void {
     this.#service.answer(request, 200, id, async () => {
       const row = await this.#own('', id);
-      const { counts, from, place, settled, end, error } = body;
+      const { counts, from, place, settled, end, error, restMs = 0 } = body;
       if (row.place !== from || row.ended_at !== null) throw conflict(`job ${id} stands elsewhere`);
+      const now = this.#deps.now();
       const turn = new Turn();
       for (const instance_id of settled) {
         turn.put(BULK_CHANGE.clear, `${id}:${instance_id}`, { job_id: id, instance_id });
@@ -121,7 +120,8 @@ export class BulkJobs {
           place,
           error,
           state: end ?? row.state,
-          ended_at: end === undefined ? null : isoTime(this.#deps.now()),
+          ended_at: end === undefined ? null : isoTime(now),
+          next_at: end === undefined && restMs > 0 ? isoTime(now + restMs) : null,
         },
         turn,
       );
@@ -134,7 +134,7 @@ export class BulkJobs {
       const row = await this.#own(tenant, id);
       if (row.state === 'cancelling' || row.state === 'cancelled') return wireJob(row);
       if (row.state !== 'running') throw conflict(`job ${id} is ${row.state}`);
-      return this.#update({ ...row, state: 'cancelling' }, new Turn());
+      return this.#update({ ...row, state: 'cancelling' }, new Turn(row.tenant_id, request));
     });
   }
 

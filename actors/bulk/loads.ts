@@ -10,11 +10,12 @@ export type BulkJobRow = StoredRow<typeof BULK_JOBS>;
 export function wireJob({
   place: _place,
   traceparent: _trace,
-  asked_by: _by,
+  asked_by: requested_by,
   ...row
 }: BulkJobRow): BulkJob {
   return {
     ...row,
+    requested_by,
     operation: row.operation as BulkOperation,
     state: row.state as BulkJobState,
     request: JSON.parse(row.request) as BulkJob['request'],
@@ -28,6 +29,7 @@ export const BULK_SQL = {
   oldBulkJobs:
     'select id from bulk_jobs where tenant_id = $1 and created_at < $2::timestamptz ' +
     'and ended_at < $2::timestamptz order by created_at, id limit $3::bigint',
+  oldestRetry: 'select retried_at from bulk_retries order by retried_at limit 1',
 } as const;
 
 export function bulkLoads(queries: Queries) {
@@ -40,6 +42,7 @@ export function bulkLoads(queries: Queries) {
     /** Jobs that ended before the given time, oldest first. */
     oldBulkJobs: async (tenant: string, before: string, limit: number) =>
       idsOf(await sql.all('oldBulkJobs', [tenant, before, limit])),
+    oldestRetry: () => sql.time('oldestRetry', 'retried_at'),
   };
 }
 

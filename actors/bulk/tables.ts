@@ -21,6 +21,7 @@ export const BULK_JOBS = table('bulk_jobs', ['id'], {
   created_at: 'timestamptz',
   updated_at: 'timestamptz',
   ended_at: 'timestamptz?',
+  next_at: 'timestamptz?',
 });
 
 /** Never changed. */

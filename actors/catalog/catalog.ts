@@ -59,6 +59,7 @@ const existsAlready = ({ id, namespace, name, version }: CreateSequence) =>
 interface Deletion {
   readonly request: number;
   readonly tenant: string;
+  readonly row: SequenceRow;
   /** Failed instances are deleted with the sequence. */
   readonly isCascading: boolean;
   /** The shards that have not confirmed yet. */
@@ -118,7 +119,7 @@ export class Catalog implements Room {
     const { request, tenant, body } = call;
     const owner = ownerOf(tenant, body);
     const warnings = warningsOf('sequences.create', call, query, this.#deps.stepTimeoutMaxMs);
-    const turn = new Turn(owner);
+    const turn = new Turn(owner, request);
     const answer = this.#put(turn, owner, body, warnings);
     const name = wordOf(owner, body.namespace, body.name);
     const publish = () => this.#publisher.publish(name);
@@ -145,6 +146,12 @@ export class Catalog implements Room {
       ...(body.input_schema == null ? {} : { input_schema: body.input_schema }),
       ...(body.on_failure == null ? {} : { on_failure: body.on_failure }),
       ...(body.on_cancel == null ? {} : { on_cancel: body.on_cancel }),
+      ...(body.concurrency == null ? {} : { concurrency: body.concurrency }),
+      ...(body.throttle == null ? {} : { throttle: body.throttle }),
+      ...(body.cancel_on == null ? {} : { cancel_on: body.cancel_on }),
+      ...(body.debounce == null ? {} : { debounce: body.debounce }),
+      ...(body.batch == null ? {} : { batch: body.batch }),
+      ...(body.searchable == null ? {} : { searchable: body.searchable }),
     };
     turn.gate = 'exists';
     turn.put(SEQUENCE.insert, id, {
@@ -187,7 +194,7 @@ export class Catalog implements Room {
   ): void {
     this.#service.answer(request, 204, undefined, async () => {
       const { tenant_id, namespace, name } = await this.#own(tenant, id);
-      const turn = new Turn(tenant_id);
+      const turn = new Turn(tenant_id, request);
       put(turn);
       const publish = async () => {
         await this.#publisher.publish(wordOf(tenant_id, namespace, name));
@@ -215,13 +222,14 @@ export class Catalog implements Room {
     );
   }
 
-  #begin(request: number, { id, tenant_id: tenant }: SequenceRow, isCascading: boolean): void {
+  #begin(request: number, row: SequenceRow, isCascading: boolean): void {
+    const { id, tenant_id: tenant } = row;
     if (this.#deletions.has(id)) {
       this.#service.fail(request, conflict(`sequence ${id} is being deleted already`));
       return;
     }
     const unsettled = new Set(Array.from({ length: this.#deps.shards }, (_, shard) => shard));
-    this.#deletions.set(id, { request, tenant, isCascading, unsettled, isDecided: false });
+    this.#deletions.set(id, { request, tenant, row, isCascading, unsettled, isDecided: false });
     this.#blockEverywhere(id, true);
   }
 
@@ -275,7 +283,7 @@ export class Catalog implements Room {
 
   /** @param found the refusal, or whether there are instances to remove */
   #decide(id: string, deletion: Deletion, found: EngineError | boolean): void {
-    const { request, tenant } = deletion;
+    const { request, tenant, row } = deletion;
     // A shard has restarted since the count; its confirmation starts another count.
     if (this.#deletions.get(id) !== deletion) return;
     if (found instanceof EngineError) {
@@ -287,6 +295,7 @@ export class Catalog implements Room {
     const turn = new Turn(tenant);
     turn.put(SEQUENCE.delete, id, { id });
     if (found) turn.put(TOMBSTONE.set, id, { id, created_at: isoTime(this.#deps.now()) });
+    turn.actionDetails = { namespace: row.namespace, name: row.name, version: row.version };
     turn.reply(request, 204, '');
     for (let shard = 0; shard < this.#deps.shards; shard++) {
       turn.effects.push({ kind: 'peer', shard, message: { kind: 'sequence.evict', sequence: id } });

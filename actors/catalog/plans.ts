@@ -6,11 +6,19 @@
 
 import { LRUCache } from 'lru-cache';
 import type { Block, Hooks } from '../../schema/blocks.js';
+import type { CancelOnMember } from '../../schema/cancel-on.js';
+import type { FlowLimits } from '../../schema/flow-limits.js';
+import type { SearchableMember } from '../../schema/search.js';
 import { compileUserSchema } from '../../schema/user-schema.js';
 import { unavailable } from '../../src/base/errors.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { valueFor } from '../../src/base/quota/last-used.js';
+import {
+  type CollectingMembers,
+  type CollectingPlan,
+  compileCollecting,
+} from '../../src/core/collecting.js';
 import { type CompiledPlan, compilePlan, type Plan } from '../../src/core/plan.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Messages, Room } from '../runtime/room.js';
@@ -25,6 +33,8 @@ export interface StoredSequence {
   readonly plan: Plan;
   /** Validates context.data by `input_schema`; undefined when the sequence has none. */
   readonly checkInput: ((data: JsonValue) => string | undefined) | undefined;
+  /** Undefined: each creation starts its own instance. */
+  readonly collecting: CollectingPlan | undefined;
 }
 
 /** Lookups from before more deletions than this are repeated. */
@@ -150,13 +160,19 @@ export class Plans implements Room {
       name: row.name,
       plan: compiled.plan,
       checkInput: definition.input_schema == null ? undefined : whenUsed(definition.input_schema),
+      collecting: compileCollecting(definition),
     };
     this.#cache.set(sequenceId, stored, { size: Math.max(1, row.definition.length) });
     return stored;
   }
 }
 
-interface StoredDefinition extends Hooks {
+interface StoredDefinition
+  extends Hooks,
+    FlowLimits,
+    CancelOnMember,
+    CollectingMembers,
+    SearchableMember {
   readonly blocks: readonly Block[];
   readonly input_schema?: JsonObject | null;
 }
@@ -167,11 +183,11 @@ function definitionOf(row: SequenceRow): StoredDefinition {
 
 function compiledPlan(
   { id, name, version }: SequenceRow,
-  { blocks: stored, on_failure, on_cancel }: StoredDefinition,
+  { blocks: stored, ...others }: StoredDefinition,
   injected: readonly Block[],
 ): CompiledPlan {
   const blocks = [...stored, ...injected];
-  return compilePlan({ id, name, version, blocks, on_failure, on_cancel }, whenUsed);
+  return compilePlan({ ...others, id, name, version, blocks }, whenUsed);
 }
 
 /** Compiles the schema at the first use, because it takes half a millisecond. */

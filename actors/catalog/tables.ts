@@ -68,6 +68,7 @@ export const API_KEYS = table(
     last_used_at: 'timestamptz?',
     expires_at: 'timestamptz?',
     revoked: 'boolean',
+    groups: 'text',
   },
   { unique: { api_keys_by_secret: ['secret_hash'] } },
 );

@@ -17,6 +17,7 @@ import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
 import type { Plans } from '../catalog/plans.js';
 import { dataOf } from '../instance/context-data.js';
 import { type LivePlace, placeSha256 } from '../instance/core/live-place.js';
+import { runtimeText } from '../instance/record.js';
 import type { Turn } from '../runtime/turn.js';
 import {
   CAPSULE_CONTENT_TYPE,
@@ -179,7 +180,7 @@ export async function placeOf(rows: ContinuityRows, instance: string): Promise<P
     audit: JSON.parse(row.context_audit) as JsonValue[],
     execution: JSON.parse(row.execution) as Execution,
   };
-  const runtime = JSON.parse(row.runtime) as JsonObject;
+  const runtime = JSON.parse(runtimeText(instance, row)) as JsonObject;
   return { ...place, row, runtime, sha256: placeSha256(place) };
 }
 

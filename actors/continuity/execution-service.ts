@@ -132,6 +132,7 @@ export class ExecutionService {
     const { current_instance_id: instance, tenant_id: tenant } = execution;
     const { shard: replyTo, shards, schedule, release } = this.#deps;
     const shard = shardOf(routeOf(instance), shards);
+    this.#deps.commits.record?.(turn);
     const order: Order = { ticket, replyTo, tenant, expect, changes, mutations: turn.mutations };
     const text = JSON.stringify(order);
     const message: PeerMessage = { kind: 'continuity.order', instance, order: text };

@@ -105,7 +105,7 @@ const SUMMARY_LENGTH_MAX = 400;
  */
 export const settleEffect: Serve<'continuity.resolveEffect'> = async (
   service,
-  { tenant, id, body },
+  { request, tenant, id, body },
 ) => {
   const before = await effectOf(service, tenant, id);
   const resolved = resolveEffect(before, body.state, body.provider_receipt_id, service.now);
@@ -117,6 +117,7 @@ export const settleEffect: Serve<'continuity.resolveEffect'> = async (
   const entry = { kind: 'effect_resolved', summary: summary.slice(0, SUMMARY_LENGTH_MAX) } as const;
   await unit?.enter({ ...entry, evidence: receipt });
   const turn = unit ?? new Turn();
+  turn.request = request;
   turn.put(EFFECT_RESOLUTION.set, id, receipt);
   await service.commit(turn);
   return receipt;

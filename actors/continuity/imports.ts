@@ -18,6 +18,7 @@ import type { Keyring, PayloadKey } from '../../src/core/sealing/keys.js';
 import { checkSize } from '../instance/memory.js';
 import { CHECKPOINT, OUTPUT, SIGNAL, SNAPSHOT } from '../instance/output-tables.js';
 import { type InstanceRecord, newRecord, wholeLine } from '../instance/record.js';
+import { putSearchTerms } from '../instance/search-terms.js';
 import { INJECTION, INSTANCE } from '../instance/tables.js';
 import { putOwnership } from '../instance/version-switch.js';
 import { Turn } from '../runtime/turn.js';
@@ -174,6 +175,7 @@ async function importUnit(
   const turn = new Turn();
   turn.gate = 'exists';
   turn.put(INSTANCE.insert, record.id, wholeLine(record));
+  putSearchTerms(turn, record, plan.searchable);
   putOwnership(record, turn);
   if (tree.blocks.length > 0) {
     turn.put(INJECTION.set, record.id, { instance_id: record.id, blocks: tree.blocks });
@@ -207,12 +209,13 @@ function keptSignals({ pending_signals: signals }: PayloadFrame) {
   if (signals.length > LIMITS.keptSignalsMax) throw refused;
   return signals.map((signal) => {
     if (!isJsonObject(signal)) throw refused;
-    // Capsules of earlier versions have no sent_by.
-    const { signal_type, created_at, payload = null, sent_by = null } = signal;
+    // Capsules of earlier versions do not have the last two.
+    const { signal_type, created_at, payload = null, sent_by = null, sent_groups = null } = signal;
     if (typeof signal_type !== 'string' || !signal_type.startsWith('custom:')) throw refused;
     if (typeof created_at !== 'string' || toUnixMs(created_at) === undefined) throw refused;
     if (sent_by !== null && typeof sent_by !== 'string') throw refused;
-    return { signal_type, created_at, payload, sent_by };
+    if (sent_groups !== null && typeof sent_groups !== 'string') throw refused;
+    return { signal_type, created_at, payload, sent_by, sent_groups };
   });
 }
 
@@ -236,7 +239,7 @@ function recordOf(
   const sections = { data: sectionOf(context, 'data'), config: sectionOf(context, 'config') };
   // Slots and idempotency keys of the source do not apply here.
   const own = { sequence_id, tenant_id, namespace, priority, timezone, metadata };
-  const base = newRecord({ id, body: { ...own, context: sections } }, service.now);
+  const base = newRecord({ id, body: { ...own, context: sections } }, service.now, undefined);
   const audit = ownValue(context, 'audit');
   // A parked instance waits for a caller: here, for the one that resumes it.
   const { p: _parked, ...execution } = tree.execution;

@@ -31,7 +31,7 @@ import {
 import { keysOf, refuseFor, type Serve, unwrapped } from './operation.js';
 import type { ExecutionRow, OutputKeyRow } from './rows.js';
 
-export const rollBack: Serve<'migrations.rollback'> = async (service, { tenant, id }) => {
+export const rollBack: Serve<'migrations.rollback'> = async (service, { request, tenant, id }) => {
   const migration = await openMigration(service, { tenant, id }, 'applied');
   const { plan, rollback_expires_at } = migration.stored;
   if (service.now >= Date.parse(rollback_expires_at)) {
@@ -48,7 +48,7 @@ export const rollBack: Serve<'migrations.rollback'> = async (service, { tenant, 
   if (sent !== undefined) {
     throw conflict(`effect ${sent.id} of block ${sent.block_id} is ${sent.state}`);
   }
-  const unit = nextEpoch(service, execution);
+  const unit = nextEpoch(service, execution, request);
   const rolled_back_at = isoTime(service.now);
   const record = moveMigration(service, unit, migration, 'rolled_back', { rolled_back_at });
   const { stored, secrets } = migration;

@@ -292,11 +292,18 @@ export function moveMigration(
 }
 
 /** Moves the execution to the next epoch, and creates it if it has no row. */
-export function nextEpoch(service: ExecutionService, execution: ExecutionBefore): ExecutionUnit {
+export function nextEpoch(
+  service: ExecutionService,
+  execution: ExecutionBefore,
+  request: number,
+): ExecutionUnit {
   const changes = { epoch: execution.epoch + 1 };
-  return execution.version === undefined
-    ? ExecutionUnit.begin(service, execution, changes)
-    : new ExecutionUnit(service, execution, changes);
+  const unit =
+    execution.version === undefined
+      ? ExecutionUnit.begin(service, execution, changes)
+      : new ExecutionUnit(service, execution, changes);
+  unit.request = request;
+  return unit;
 }
 
 interface VersionChange {

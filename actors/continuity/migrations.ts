@@ -128,7 +128,8 @@ function storedPlan(
   return { stored, secrets };
 }
 
-export const applyMigration: Serve<'migrations.apply'> = async (service, { tenant, id, body }) => {
+export const applyMigration: Serve<'migrations.apply'> = async (service, call) => {
+  const { request, tenant, id, body } = call;
   const migration = await openMigration(service, { tenant, id }, 'planned');
   const { plan, rollback_expires_at } = migration.stored;
   const isApproved = body.approved === true;
@@ -142,7 +143,7 @@ export const applyMigration: Serve<'migrations.apply'> = async (service, { tenan
   }
   // Effects, or a new version of the engine, may have changed the findings.
   checkVerdict(await judgeMigration(service, subject), isApproved);
-  const unit = nextEpoch(service, execution);
+  const unit = nextEpoch(service, execution, request);
   const applied = await sealRollback(service, unit, subject, rollback_expires_at);
   const record = moveMigration(service, unit, migration, 'applied', applied);
   await toTarget(service, unit, subject, record, { pauses: true });
@@ -252,7 +253,7 @@ export const migrateInstance: Serve<'migrations.migrate'> = async (service, requ
   if (body.dry_run === true) return { ...answer(verdict), dry_run: true };
   checkVerdict(verdict, body.approved === true);
   const { stored, secrets } = storedPlan(service, subject, verdict, body);
-  const unit = nextEpoch(service, execution);
+  const unit = nextEpoch(service, execution, request.request);
   unit.put(CHECKPOINT.insert, checkpoint.id, checkpoint);
   const rollback = await sealRollback(service, unit, subject, stored.rollback_expires_at);
   const applied = { ...stored, ...rollback, goes_on: true } as const;

@@ -23,6 +23,8 @@ export interface RequestTarget {
 }
 
 export interface ExecutionRequest<Id extends ContinuityOperation> extends RequestTarget {
+  /** The number of the request. */
+  readonly request: number;
   readonly body: BodyOf<Id>;
 }
 

@@ -109,7 +109,8 @@ export class Continuity implements Room {
   ): void {
     const { service } = this;
     const named = body as { readonly tenant_id?: string | null } | undefined;
-    const call = { tenant: tenantOf(header, named?.tenant_id), id: ledBy?.(body) ?? target, body };
+    const tenant = tenantOf(header, named?.tenant_id);
+    const call = { request, tenant, id: ledBy?.(body) ?? target, body };
     const line = async () => (await lineOf?.(service, call)) ?? call.id;
     const status = 201 in ROUTES[route].replies ? 201 : 200;
     service.serve(request, status, line, () => serve(service, call));

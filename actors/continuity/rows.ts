@@ -96,7 +96,7 @@ const OF_EXECUTION = 'where continuity_id = $1::uuid';
 const OF_INSTANCE = 'where instance_id = $1::uuid';
 const CAPABILITIES = ['capabilities'] as const;
 const OUTPUT_KEY = ['block_id', 'iteration', 'attempt'] as const;
-const SIGNAL = ['signal_type', 'payload', 'created_at', 'sent_by'] as const;
+const SIGNAL = ['signal_type', 'payload', 'created_at', 'sent_by', 'sent_groups'] as const;
 const CURRENT = columnsBut(CONTINUITY_EXECUTIONS, 'ended');
 const IMPORT = columnsBut(CAPSULE_IMPORTS, 'created_at');
 /** Without ids and receipts. */

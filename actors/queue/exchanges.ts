@@ -7,12 +7,12 @@
  *   poll ────► queues ────► tasks ────┴─► response
  */
 
-import type { ExchangePoll, ExchangeTasks, TaskResult } from '../../schema/worker.js';
-import { POLL_LIMIT_DEFAULT } from '../../schema/worker.js';
+import { type ExchangeTasks, POLL_LIMIT_DEFAULT, type TaskResult } from '../../schema/worker.js';
 import { type EngineError, RESTARTING } from '../../src/base/errors.js';
 import { routeOf, routeOfName, shardOf } from '../../src/base/ids.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { valueFor } from '../../src/base/quota/last-used.js';
+import type { UnixMs } from '../../src/base/time.js';
 import { RefusedItem } from '../../src/http/body.js';
 import type { InternalAnswer } from '../runtime/internal-requests.js';
 import type { Kernel } from '../runtime/kernel.js';
@@ -36,10 +36,22 @@ type MessageOf<Kind extends PeerMessage['kind']> = Extract<PeerMessage, { kind: 
 /** The part of a poll for one shard. */
 type PollPart = Omit<MessageOf<'poll.ask'>, 'kind' | 'desk'>;
 
+/** The poll of a worker inside the engine: it lasts until there is a task, or it is ended. */
+export interface OwnPoll {
+  readonly tenant: string;
+  readonly worker: string;
+  readonly handlers: readonly string[];
+  readonly limit: number;
+  readonly maySeeSecrets: true | undefined;
+  /** Called once. */
+  readonly answer: (found: readonly FoundTask[]) => void;
+}
+
 interface Exchange {
   readonly request: number;
   readonly tenant: string;
   readonly worker: string;
+  readonly answer: (exchange: Exchange) => void;
   /** JSON texts, in the order of the results. */
   readonly outcomes: string[];
   readonly mayWait: boolean;
@@ -66,6 +78,8 @@ export class Exchanges implements Room {
   readonly #exchanges = new Map<number, Exchange>();
   /** Rotates the shard that polls ask first, so that no shard is preferred. */
   #firstShard = 0;
+  /** The number of the last exchange of the engine itself; negative, and no other shard uses it. */
+  #lastOwn: number;
 
   readonly messages = {
     'exchange.results': (message) => this.#results(message),
@@ -89,27 +103,90 @@ export class Exchanges implements Room {
 
   constructor(deps: ExchangesDeps) {
     this.#deps = deps;
+    this.#lastOwn = -1 - deps.shard;
   }
 
-  serve(call: Call<ExchangeTasks>): void {
-    const { request, tenant, body } = call;
-    const { worker_id: worker, poll } = body;
-    const results = body.results ?? [];
+  serve({ request, tenant, maySeeSecrets, body }: Call<ExchangeTasks>): void {
+    const { worker_id: worker, version, poll } = body;
+    const waitMs = poll?.wait_ms ?? 0;
+    const exchange = this.#open(request, tenant, worker, body.results ?? [], {
+      mayWait: waitMs > 0,
+      isCollected: poll == null,
+      answer: (ended) => this.#reply(ended),
+    });
+    if (body.end_polls) {
+      for (let shard = 0; shard < this.#deps.shards; shard += 1) {
+        if (shard === this.#deps.shard) this.#endPolls(tenant, worker);
+        else this.#post(shard, { kind: 'polls.end', tenant, worker });
+      }
+    }
+    if (poll != null) {
+      const queues = [...new Set(poll.queues ?? [''])];
+      const asked = { version: version ?? null, queues, maySeeSecrets };
+      // A poll without a wait lasts until the outcomes are known.
+      const isHeld = exchange.outcomes.length > 0 && waitMs === 0;
+      const untilMs = isHeld ? LIMITS.requestTimeoutMs : waitMs;
+      const until = untilMs > 0 ? this.#deps.now() + untilMs : 0;
+      const limit = poll.limit ?? POLL_LIMIT_DEFAULT;
+      this.#collect(exchange, asked, poll.handlers, limit, until);
+    }
+    this.#settledOne(exchange);
+  }
+
+  /** @returns ends the poll, which is then answered with the tasks that are ready */
+  pollForOwn({ tenant, worker, handlers, limit, maySeeSecrets, answer }: OwnPoll): () => void {
+    const exchange = this.#open(this.#nextOwn(), tenant, worker, [], {
+      mayWait: true,
+      isCollected: false,
+      answer: ({ collecting }) => answer(collecting?.found ?? []),
+    });
+    const asked = { version: null, queues: [''], maySeeSecrets, isOwn: true } as const;
+    this.#collect(exchange, asked, handlers, limit, Number.POSITIVE_INFINITY);
+    this.#settledOne(exchange);
+    return () => exchange.collecting?.end();
+  }
+
+  /** @param answer called once with the outcomes (JSON), in the order of the results */
+  reportOwn(
+    tenant: string,
+    worker: string,
+    results: readonly TaskResult[],
+    answer: (outcomes: readonly string[]) => void,
+  ): void {
+    const exchange = this.#open(this.#nextOwn(), tenant, worker, results, {
+      mayWait: false,
+      isCollected: true,
+      answer: ({ outcomes }) => answer(outcomes),
+    });
+    this.#settledOne(exchange);
+  }
+
+  #nextOwn(): number {
+    this.#lastOwn -= this.#deps.shards;
+    return this.#lastOwn;
+  }
+
+  #open(
+    request: number,
+    tenant: string,
+    worker: string,
+    results: readonly (TaskResult | RefusedItem)[],
+    kind: Pick<Exchange, 'mayWait' | 'isCollected' | 'answer'>,
+  ): Exchange {
     const exchange: Exchange = {
+      ...kind,
       request,
       tenant,
       worker,
       outcomes: new Array(results.length),
-      mayWait: (poll?.wait_ms ?? 0) > 0,
       isRefused: false,
       open: results.length + 1,
       sent: new Map(),
       collecting: undefined,
-      isCollected: poll == null,
     };
     this.#exchanges.set(request, exchange);
     const parcels = new Map<number, Parcel>();
-    results.forEach((result: TaskResult | RefusedItem, at) => {
+    results.forEach((result, at) => {
       const settle: Settle = (outcome, isRefused) => this.#settle(exchange, at, outcome, isRefused);
       if (result instanceof RefusedItem) {
         settle(refusal(textIn(result.item, 'task_id'), result.error), true);
@@ -128,14 +205,7 @@ export class Exchanges implements Room {
       const handed = { request, desk: this.#deps.shard, tenant, worker };
       this.#post(shard, { kind: 'exchange.results', ...handed, results: JSON.stringify(text) });
     }
-    if (body.end_polls) {
-      for (let shard = 0; shard < this.#deps.shards; shard += 1) {
-        if (shard === this.#deps.shard) this.#endPolls(tenant, worker);
-        else this.#post(shard, { kind: 'polls.end', tenant, worker });
-      }
-    }
-    if (poll != null) this.#collect(exchange, call, poll);
-    this.#settledOne(exchange);
+    return exchange;
   }
 
   /** The worker is stopping: its polls end with the tasks they have. */
@@ -207,22 +277,22 @@ export class Exchanges implements Room {
   #settledOne(exchange: Exchange): void {
     exchange.open -= 1;
     if (exchange.open > 0) return;
-    if (exchange.isCollected) this.#answer(exchange);
+    if (exchange.isCollected) this.#end(exchange);
     else if (exchange.isRefused || (exchange.outcomes.length > 0 && !exchange.mayWait)) {
       // Scheduled after the hints of the same units, so that the poll finds tasks of these results.
       this.#deps.schedule(() => exchange.collecting?.end());
     }
   }
 
-  #collect(exchange: Exchange, call: Call<ExchangeTasks>, poll: ExchangePoll): void {
-    const { request, tenant, maySeeSecrets, body } = call;
-    const { worker_id: worker, version } = body;
-    const queues = [...new Set(poll.queues ?? [''])];
-    const polled = { request, tenant, worker, version: version ?? null, queues, maySeeSecrets };
-    const waitMs = poll.wait_ms ?? 0;
-    // A poll without a wait lasts until the outcomes are known.
-    const untilMs = exchange.outcomes.length > 0 && waitMs === 0 ? LIMITS.requestTimeoutMs : waitMs;
-    const until = untilMs > 0 ? this.#deps.now() + untilMs : 0;
+  #collect(
+    exchange: Exchange,
+    asked: Pick<PollPart, 'version' | 'queues' | 'maySeeSecrets' | 'isOwn'>,
+    handlers: readonly string[],
+    limit: number,
+    until: UnixMs,
+  ): void {
+    const { request, tenant, worker } = exchange;
+    const polled = { request, tenant, worker, ...asked };
     exchange.collecting = new CollectingPoll(
       {
         ask: (shard, handlers, limit, until) =>
@@ -234,11 +304,11 @@ export class Exchanges implements Room {
         giveBack: ({ task, epoch }) => this.#deps.queues.unclaim(task, epoch),
         done: () => {
           exchange.isCollected = true;
-          if (exchange.open === 0) this.#answer(exchange);
+          if (exchange.open === 0) this.#end(exchange);
         },
       },
-      this.#byShard(poll.handlers),
-      poll.limit ?? POLL_LIMIT_DEFAULT,
+      this.#byShard(handlers),
+      limit,
       until,
     );
     exchange.collecting.start();
@@ -279,8 +349,12 @@ export class Exchanges implements Room {
     for (const { task, epoch } of found) this.#deps.queues.unclaim(task, epoch);
   }
 
-  #answer({ request, outcomes, collecting }: Exchange): void {
-    this.#exchanges.delete(request);
+  #end(exchange: Exchange): void {
+    this.#exchanges.delete(exchange.request);
+    exchange.answer(exchange);
+  }
+
+  #reply({ request, outcomes, collecting }: Exchange): void {
     const found = collecting?.found ?? [];
     const { maxBodyBytes } = this.#deps.settings;
     const tasks = arrayOf(found);

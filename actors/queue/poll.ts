@@ -17,6 +17,8 @@ export interface PollRequest {
   readonly limit: number;
   /** The worker receives the secrets that its tasks name. */
   readonly maySeeSecrets?: true | undefined;
+  /** Of a worker inside the engine: it takes no slot of waiting polls, and is not listed by its polls. */
+  readonly isOwn?: true | undefined;
   /** When an empty poll ends. */
   readonly until: UnixMs;
   /** The shard that sent the poll; undefined: this one. */

@@ -87,7 +87,8 @@ export class QueueActor {
     if (this.#serve(poll)) return;
     const { places } = poll;
     if (poll.until > now) {
-      poll.leave = this.#waits.take([poll.requested.tenant]);
+      const { isOwn, tenant } = poll.requested;
+      poll.leave = isOwn ? () => undefined : this.#waits.take([tenant]);
       if (poll.leave === undefined) poll.until = now;
     }
     // The response always waits for a read in progress.
@@ -100,7 +101,7 @@ export class QueueActor {
       window.parked.add(poll);
       queue.#parkedCount += 1;
     }
-    if (poll.until > now) this.#effects.expireLater(poll);
+    if (poll.until > now && Number.isFinite(poll.until)) this.#effects.expireLater(poll);
   }
 
   /** The client has disconnected: forgets a parked poll, and returns claims in progress. */

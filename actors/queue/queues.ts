@@ -79,7 +79,7 @@ export class Queues implements Room {
 
   /** A repeated message is served once. */
   poll(requested: PollRequest): void {
-    for (const handler of requested.handlers) {
+    for (const handler of requested.isOwn ? [] : requested.handlers) {
       for (const queue of requested.queues) this.#seen(requested, handler, queue);
     }
     if (this.#polls.has(requested.request)) return;

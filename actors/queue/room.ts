@@ -24,10 +24,13 @@ export function openQueues(kernel: Kernel<QueueLoads>, { secrets, instances, tas
       sendResult({ tasks, instances, release }, request, tenant, worker, result),
   });
   return {
+    exchanges,
     parts: [queues, exchanges],
     operations: queueOperations({ queues, exchanges, release, now }),
   };
 }
+
+export type QueueRoom = ReturnType<typeof openQueues>;
 
 interface QueueParts extends Pick<Kernel, 'now' | 'release'> {
   readonly queues: Queues;

@@ -1,8 +1,9 @@
-/** Offload jobs that compile definitions and replay histories. */
+/** Offload jobs that compile definitions, replay histories and run definitions dry. */
 
 import { type Job, LARGE_JOB_MS } from '../../src/base/offload.js';
 import type { DefinitionPair } from './core/diff.js';
 import type { Verdict } from './core/replay.js';
+import type { DryRunEnd, DryRunOrder } from './dry-run.js';
 import type { RunReplay } from './stored-replays.js';
 
 /** Timeout of one replay: most take milliseconds, the longest within the turn limit takes seconds. */
@@ -29,4 +30,11 @@ export const REPLAY_RUN: Job<RunReplay, Verdict> = {
   ms: REPLAY_JOB_MS,
 };
 
-export const RELEASE_JOBS = [COMPARE_DEFINITIONS, COMPILE_CANDIDATE, REPLAY_RUN];
+export const DRY_RUN: Job<DryRunOrder, DryRunEnd> = {
+  name: 'dryRun',
+  load: async () => (await import('./dry-run.js')).dryRun,
+  isSmall: () => false,
+  ms: REPLAY_JOB_MS,
+};
+
+export const RELEASE_JOBS = [COMPARE_DEFINITIONS, COMPILE_CANDIDATE, REPLAY_RUN, DRY_RUN];

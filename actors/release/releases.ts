@@ -127,7 +127,7 @@ export class Releases implements Room {
   #create({ request, tenant: header, body }: Call<CreateRelease>): void {
     this.#serve(request, 201, async () => {
       const tenant = tenantOf(header, body.tenant_id) || DEFAULT_TENANT;
-      const create = () => this.#insert(tenant, body);
+      const create = () => this.#insert(request, tenant, body);
       const row = await this.#service.inLine(body.baseline_sequence_id, create);
       // From now on, names resolve to the candidate only through the release.
       await this.#publisher.publish();
@@ -135,7 +135,7 @@ export class Releases implements Room {
     });
   }
 
-  async #insert(tenant: string, body: CreateRelease): Promise<ReleaseRow> {
+  async #insert(request: number, tenant: string, body: CreateRelease): Promise<ReleaseRow> {
     const { plans, now, newId } = this.#deps;
     const { deletions } = plans;
     const baseline = await this.#sequence(tenant, body.baseline_sequence_id);
@@ -166,7 +166,7 @@ export class Releases implements Room {
       created_at: at,
       updated_at: at,
     };
-    const decision = { actor: OPERATOR, reason: REASONS.created };
+    const decision = { actor: OPERATOR, request, reason: REASONS.created };
     await commitRelease(this.#deps, this.#service, row, 'draft', decision, () => {
       plans.checkUsable(baseline.id, deletions);
       plans.checkUsable(candidate.id, deletions);
@@ -186,11 +186,16 @@ export class Releases implements Room {
         const check = () => plans.checkUsable(row.candidate_sequence_id);
         if (skip === true) {
           const reason = REASONS.validationSkipped;
-          await this.#move(row, { to: 'ready', actor: OPERATOR, reason }, check);
+          await this.#move(row, { to: 'ready', actor: OPERATOR, request, reason }, check);
           return SKIPPED;
         }
         this.#validations.set(id, clock.monotonic() + VALIDATION_MS_MAX);
-        const begun: Move = { to: 'validating', actor: OPERATOR, reason: REASONS.validationBegun };
+        const begun: Move = {
+          to: 'validating',
+          actor: OPERATOR,
+          request,
+          reason: REASONS.validationBegun,
+        };
         const after = await this.#move(row, begun, check).catch((error: unknown) => {
           this.#validations.delete(id);
           throw error;
@@ -226,13 +231,13 @@ export class Releases implements Room {
       const candidate = await this.#sequence(row.tenant_id, row.candidate_sequence_id);
       if (candidate.deprecated) throw conflict(`the candidate of release ${id} is deprecated`);
       const [reason, set] = [canaryReason(percent), { canary_percent: percent }];
-      return this.#reroute(row, { to: 'canary', actor: OPERATOR, reason, set });
+      return this.#reroute(row, { to: 'canary', actor: OPERATOR, request, reason, set });
     });
   }
 
   #pause({ request, tenant, target: id }: Call): void {
     this.#serveMove(request, tenant, id, (row) =>
-      this.#reroute(row, { to: 'paused', actor: OPERATOR, reason: REASONS.paused }),
+      this.#reroute(row, { to: 'paused', actor: OPERATOR, request, reason: REASONS.paused }),
     );
   }
 
@@ -240,14 +245,20 @@ export class Releases implements Room {
   #rollback({ request, tenant, target: id }: Call): void {
     this.#serveMove(request, tenant, id, async (row) => {
       if (row.state === 'rolled_back') return row;
-      return this.#reroute(row, { to: 'rolled_back', actor: OPERATOR, reason: REASONS.rolledBack });
+      return this.#reroute(row, {
+        to: 'rolled_back',
+        actor: OPERATOR,
+        request,
+        reason: REASONS.rolledBack,
+      });
     });
   }
 
   /** `force` is only recorded: a gate that does not pass prevents the promotion anyway. */
   #promote({ request, tenant, target: id, body }: Call<PromoteRelease>): void {
     this.#serve(request, 200, async () => {
-      const promote = (row: ReleaseRow) => this.#promoted(row, body.force ?? false);
+      const force = body.force ?? false;
+      const promote = (row: ReleaseRow) => this.#promoted(request, row, force);
       const { evidence, after } = await this.#inTurn(tenant, id, promote);
       await this.#publisher.publish();
       const failing = findVerdict(evidence, 'fail');
@@ -256,7 +267,7 @@ export class Releases implements Room {
     });
   }
 
-  async #promoted(row: ReleaseRow, force: boolean): Promise<Judged> {
+  async #promoted(request: number, row: ReleaseRow, force: boolean): Promise<Judged> {
     expectMove(row, 'promoted');
     const judged = await this.#judge(row);
     if (findVerdict(judged.evidence, 'fail') !== undefined) return judged;
@@ -265,7 +276,7 @@ export class Releases implements Room {
       throw conflict(`the evidence for the gate ${open.gate.metric} is inconclusive`);
     }
     const reason = promotionReason(force, judged.evidence);
-    const after = await this.#reroute(row, { to: 'promoted', actor: OPERATOR, reason });
+    const after = await this.#reroute(row, { to: 'promoted', actor: OPERATOR, request, reason });
     return { ...judged, after };
   }
 

@@ -1,8 +1,9 @@
 /**
- * Reads ended runs for the validation of a release. The sample is read by the index `instances_by_sequence`; each run
+ * Reads ended runs for the validation of a release, and the start of one for a dry run. The sample is read by the index `instances_by_sequence`; each run
  * is read in one statement, so that it is one snapshot.
  */
 
+import { timeOf } from '../../src/db/mutation.js';
 import { lookup } from '../../src/db/reads/lookup.js';
 import type { RecordedRun } from './core/recording.js';
 
@@ -19,13 +20,19 @@ export interface StoredRun
   readonly has_injected: boolean;
 }
 
+/** What an instance started with. */
+export type StoredStart = Pick<StoredRun, 'id' | 'timezone' | 'data' | 'config' | 'created_at'> & {
+  readonly tenant_id: string;
+};
+
 /** Outputs with the result of a step or a person's answer, without notes on attempts. */
 const ENDS = "(o.output_ref is null or o.output_ref in ('__error__', 'human_input'))";
 /** Also those in the row of the instance, which have no receipts. */
 const OUTPUTS =
   '(select id, block_id, iteration, try, output, output_ref, effect, created_at ' +
   'from block_outputs where instance_id = i.id union all ' +
-  'select id, block_id, iteration, try, output, null, null, created_at ' +
+  `select id, block_id, coalesce(iteration, ''), coalesce(try, 0), output, null, null, ` +
+  `coalesce(created_at, ${timeOf('r.id')}) ` +
   'from json_to_recordset(i.end_outputs) as r(id uuid, block_id text, iteration text, ' +
   'try integer, output json, created_at timestamptz))';
 /** The output of a worker task is usually stored as the output of its step, too. */
@@ -86,6 +93,9 @@ export const REPLAY_SQL = {
     "'payload', s.payload, 'created_at', s.created_at) order by s.seq), '[]') " +
     'from signals s where s.instance_id = i.id) as signals ' +
     'from instances i where i.id = $1::uuid',
+  start:
+    'select id, tenant_id, timezone, coalesce(creation_data, data) as data, config, created_at ' +
+    'from instances where id = $1::uuid',
 } as const;
 
 const CHEAPER = 'ask for a smaller sample, or try again later';
@@ -93,3 +103,4 @@ const CHEAPER = 'ask for a smaller sample, or try again later';
 /** Completed and failed runs of a sequence, newest first, without dry runs. */
 export const sampledRuns = lookup<SampledRun>('reads_replay_sample', REPLAY_SQL.sample, CHEAPER);
 export const storedRun = lookup<StoredRun>('reads_replay_run', REPLAY_SQL.run, CHEAPER);
+export const storedStart = lookup<StoredStart>('reads_dry_run_start', REPLAY_SQL.start);

@@ -10,7 +10,12 @@ import { Turn } from '../runtime/turn.js';
 import type { ReleaseRow } from './core/record.js';
 import { RELEASE, RELEASE_DECISION } from './tables.js';
 
-export type Decision = { readonly actor: string; readonly reason: string };
+export interface Decision {
+  readonly actor: string;
+  readonly reason: string;
+  /** Of the operator. */
+  readonly request?: number;
+}
 
 export interface Move extends Decision {
   readonly to: ReleaseState;
@@ -39,12 +44,12 @@ export async function commitRelease(
   service: Service,
   row: ReleaseRow,
   from: ReleaseState,
-  { actor, reason }: Decision,
+  { actor, reason, request }: Decision,
   check?: Check,
 ): Promise<void> {
   const id = newId();
   const { id: release_id, tenant_id, state: to, updated_at: decided_at } = row;
-  const turn = new Turn(tenant_id);
+  const turn = new Turn(tenant_id, request);
   turn.put(RELEASE.set, release_id, row);
   const decision = { id, release_id, from_state: from, to_state: to, actor, reason, decided_at };
   turn.put(RELEASE_DECISION.insert, id, decision);

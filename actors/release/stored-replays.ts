@@ -3,8 +3,9 @@
 import type { Block } from '../../schema/blocks.js';
 import type { Execution } from '../../schema/execution.js';
 import { compileUserSchema } from '../../schema/user-schema.js';
-import type { JsonObject, JsonValue } from '../../src/base/json.js';
-import { type CompiledPlan, compilePlan } from '../../src/core/plan.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../src/base/json.js';
+import type { CollectingMembers } from '../../src/core/collecting.js';
+import { type CompiledPlan, compilePlan, type SchemaCheck } from '../../src/core/plan.js';
 import type { DefinitionPair } from './core/diff.js';
 import {
   type FrontierCase,
@@ -65,14 +66,26 @@ function prepared(definitions: DefinitionPair): Prepared {
   if (last?.definitions.baseline === baseline && last.definitions.candidate === candidate) {
     return last;
   }
-  const { input_schema: schema } = JSON.parse(candidate) as { input_schema?: JsonObject | null };
+  const { input_schema: schema, batch } = JSON.parse(candidate) as StoredMembers;
   last = {
     definitions,
     baseline: compiled(baseline),
     candidate: compiled(candidate),
-    checkInput: schema == null ? undefined : compileUserSchema(schema),
+    checkInput: schema == null ? undefined : inputCheck(compileUserSchema(schema), batch != null),
   };
   return last;
+}
+
+type StoredMembers = CollectingMembers & { readonly input_schema?: JsonObject | null };
+
+/** The input schema of a sequence with batch is for each of the items. */
+export function inputCheck(check: SchemaCheck, isOfItems: boolean): SchemaCheck {
+  if (!isOfItems) return check;
+  return (data) => {
+    const items = isJsonObject(data) ? ownValue(data, 'items') : undefined;
+    if (!Array.isArray(items)) return check(data);
+    return items.map(check).find((problem) => problem !== undefined);
+  };
 }
 
 export interface MigrationReplay

@@ -40,6 +40,8 @@ export class CommitLog {
   /** Units appended now are background work: no request waits for them. */
   isBackground = false;
   #backgroundUnits = 0;
+  /** Adds the action of a request to its unit. */
+  record: ((turn: Turn) => void) | undefined;
 
   constructor(schedule: (work: () => void) => void = queueMicrotask) {
     this.#schedule = schedule;
@@ -79,6 +81,7 @@ export class CommitLog {
   append(owner: UnitOwner, turn: Turn, place?: number): PendingUnit {
     if (place === undefined) this.#seq += 1;
     const seq = place ?? this.#seq;
+    this.record?.(turn);
     let bytes = 0;
     for (let i = 2; i < turn.mutations.length; i += 3) {
       bytes += (turn.mutations[i] as string).length;

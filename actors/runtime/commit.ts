@@ -65,6 +65,8 @@ export function failed(effects: readonly Effect[], error: EngineError): Effect[]
     } else if (effect.kind === 'changed') {
       const result = error === TENANT_SUSPENDED ? 'suspended' : 'failed';
       replaced.push({ ...effect, result, error: error.message });
+    } else if (effect.kind === 'slot.settled') {
+      replaced.push({ ...effect, outcome: error === UNKNOWN_OUTCOME ? 'unknown' : 'unused' });
     } else if (effect.kind === 'peer' && effect.message.kind === 'claimed') {
       // The claim was not committed: the queue offers the task again.
       replaced.push({ ...effect, message: { ...effect.message, epoch: -1, record: '' } });

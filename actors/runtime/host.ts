@@ -175,10 +175,11 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
 
   /** Loads the actor once its last unit is settled; then `first` is its first message. */
   rebuild(actor: Actor<State, Message>, first?: Message): void {
+    // First, so that requests made meanwhile wait for the rows instead of reading what may not be committed.
+    actor.phase = 'loading';
     this.#kind.discarded?.(actor);
     actor.line?.remove(actor);
     actor.state = undefined;
-    actor.phase = 'loading';
     actor.incarnation = this.#deps.commits.nextIncarnation();
     actor.last = undefined;
     actor.draft = undefined;

@@ -29,6 +29,8 @@ export interface ShardSettings {
   /** Per kind; absent: the limit of the largest heap. */
   readonly residentBytesMax?: number;
   readonly webhookUrls: readonly string[];
+  /** How long actions are kept; 0: for ever. */
+  readonly activityDays: number;
 }
 
 /** @template Loads the statements with which the room reads its rows */

@@ -34,13 +34,16 @@ export interface KeyKind<Key, Rows> {
   readonly restore: (id: string, rows: Rows) => Key;
   /** Up to `limit` ids of keys after `after` that may have work, in order. */
   readonly page: (after: string, limit: number) => Promise<readonly string[]>;
+  /** Those of a page whose messages may be lost; absent: all. */
+  readonly withWork?: (ids: readonly string[]) => Promise<readonly string[]>;
 }
 
 interface KeyMessage<Key> extends HostedMessage {
   readonly take: (key: Key, turn: Turn) => void;
 }
 
-const RESCAN_PAGE = 100;
+/** 10,000 keys with work cost 40 statements a second at an interval of 5 s. */
+const RESCAN_PAGE = 200;
 
 export class KeyActors<Key extends KeyState<Rows>, Rows> {
   readonly #kind: KeyKind<Key, Rows>;
@@ -77,10 +80,7 @@ export class KeyActors<Key extends KeyState<Rows>, Rows> {
       log,
       name: `${noun}s`,
       everyMs,
-      run: () =>
-        this.#round().catch((error: unknown) =>
-          log.debug({ noun, err: error }, 'keys could not be read'),
-        ),
+      run: () => this.#round(),
     });
   }
 
@@ -136,12 +136,14 @@ export class KeyActors<Key extends KeyState<Rows>, Rows> {
   }
 
   async #round(): Promise<void> {
+    const { page: read, withWork } = this.#kind;
     for (let after = NO_ID; ; ) {
-      const page = await this.#kind.page(after, RESCAN_PAGE);
+      const page = await read(after, RESCAN_PAGE);
+      const ids = page.length > 0 && withWork !== undefined ? await withWork(page) : page;
       if (this.#rescan.isStopped) return;
-      if (page.length > 0) {
+      if (ids.length > 0) {
         this.#deps.schedule(() => {
-          for (const id of page) this.#host.reload(id);
+          for (const id of ids) this.#host.reload(id);
         });
       }
       if (page.length < RESCAN_PAGE) return;

@@ -8,7 +8,7 @@ import type { Findings } from '../../src/core/lint/definition.js';
 import type { Request } from './protocol.js';
 
 export interface Call<Body = unknown>
-  extends Pick<Request, 'tenant' | 'target' | 'maySeeSecrets' | 'isBrief' | 'by'> {
+  extends Pick<Request, 'tenant' | 'target' | 'maySeeSecrets' | 'isBrief' | 'by' | 'groups'> {
   readonly request: number;
   /** Validated by the schema of the route; undefined without a body. */
   readonly body: Body;

@@ -49,6 +49,22 @@ export interface SuccessReply {
   readonly fires?: true;
   /** Added while the reply waits for its commit. */
   known?: KnownRecord | undefined;
+  /** The reply may wait (`actors/instance/answers.ts`). */
+  readonly parking?: Parking;
+  /** For the front thread: the reply only says how things stand, and another one follows. */
+  readonly parks?: true;
+}
+
+/** What a request waits for: the end of the instance, or with `signal` a step that takes it. */
+export interface Parking {
+  readonly instance: string;
+  /** '': all tenants. */
+  readonly tenant: string;
+  readonly until: UnixMs;
+  readonly deduplicated: boolean;
+  readonly signal?: { readonly id: string; readonly seq: number };
+  /** The request is parked, and its instance has been asked. */
+  readonly isAsked?: true;
 }
 
 export type Reply = SuccessReply | { readonly request: number; readonly error: ErrorData };
@@ -77,6 +93,21 @@ export type OneOf<Members> = {
 interface PeerMessages {
   /** A validated creation (JSON) for the actor of its idempotency key. */
   create: { request: number; creation: string };
+  /** A creation (JSON) for a batch of another shard, which may create nothing; answered by `create.answer`. */
+  'create.ask': { ticket: number; replyTo: number; creation: string };
+  'create.answer': { ticket: number; answer: string };
+  /** A creation waits for the end of the instance, which exists. */
+  'result.ask': {
+    request: number;
+    instance: string;
+    tenant: string;
+    until: UnixMs;
+    deduplicated: boolean;
+  };
+  /** A validated creation (JSON, `instance/collected.ts`) for the actor that collects it. */
+  collect: { request: number; creation: string; replyTo?: number };
+  /** The answer (JSON) to an internal request of the shard that sent `collect`. */
+  'collect.answer': { request: number; answer: string };
   /** A request for the shard that its body determines. */
   request: { request: Request };
   /** Hint: the instance has work at that time (row: its timer). */
@@ -140,6 +171,8 @@ interface PeerMessages {
     limit: number;
     until: UnixMs;
     maySeeSecrets: true | undefined;
+    /** Of a worker inside the engine. */
+    isOwn?: true | undefined;
   };
   /** The part of the poll ends. */
   'poll.end': { request: number };
@@ -158,27 +191,63 @@ interface PeerMessages {
     number: number;
     max: number;
     createdAt: UnixMs;
+    /** For the first request of an instance; null: it waits. */
+    whenFull: 'cancel_oldest' | 'cancel_newest' | null;
   };
   /** Hint: the instance withdraws its request or releases the slot (permit_requests has no row). */
   'permit.left': { key: string; instance: string; number: number };
   /** Hint: the instance has the slot (row: permits). */
   'permit.granted': { instance: string; number: number };
+  /** Hint: there is no slot for the instance, or no longer: it is cancelled (rows: those of the key). */
+  'permit.denied': { instance: string; number: number; why: 'cancel_oldest' | 'cancel_newest' };
+  /** Hint: the instance waits for its start by a throttle (row: start_requests). */
+  'start.wanted': {
+    key: string;
+    instance: string;
+    tenant: string;
+    createdAt: UnixMs;
+    limit: number;
+    perMs: number;
+    burst: number;
+  };
+  /** Hint: the instance no longer waits for its start (start_requests has no row). */
+  'start.left': { key: string; instance: string };
+  /** The instance may start until then (row: start_grants). If it is lost, the key repeats it. */
+  'start.granted': { key: string; instance: string; grant: number; usableUntil: UnixMs };
+  /** When the grant was used, or null. If the message is lost, the latest time counts. */
+  'start.used': { key: string; grant: number; at: UnixMs | null };
   /** A try requests a grant of its rate limit, repeatedly until there is an answer. */
-  'rate.asked': { limit: string; instance: string } & StepTry;
+  'rate.asked': { limit: string; tenant: string; name: string; instance: string } & StepTry;
   /** The try may begin until then (row: rate_grants); `grant` is 0 without a limit. */
-  'rate.granted': { instance: string; step: StepTry; grant: number; usableUntil: UnixMs };
+  'rate.granted': {
+    instance: string;
+    limit: string;
+    step: StepTry;
+    grant: number;
+    usableUntil: UnixMs;
+  };
   /** The limit is reached: the try requests again at that time. */
   'rate.deferred': { instance: string; step: StepTry; until: UnixMs };
   /** The limit was changed: the try may request again now. */
   'rate.changed': { instance: string; step: StepTry };
   /** When the grant was used, or null. If the message is lost, the latest time counts. */
   'rate.used': { limit: string; grant: number; at: UnixMs | null };
+  /** Patterns of rate limits have changed: the shard reads those of the tenants (row: rate_limits). */
+  'rates.read': { version: number; tenants: readonly string[] };
+  /** The shard has applied every change before this version. */
+  'rates.settled': { version: number; shard: number };
   /** Hint: a step waits for an event of the key (row: event_waits). */
   'event.wanted': { key: string; wait: string; instance: string };
   /** Hint: the wait has ended (event_waits has no row). */
   'event.unwanted': { key: string; wait: string };
   /** Hint: the event is for the wait (row: events.targets). The payload is JSON text. */
   'event.arrived': { key: string; event: string; wait: string; instance: string; payload: string };
+  /** Hint: an event has left orders to cancel (row: event_cancels). */
+  'event.cancels': Record<never, never>;
+  /** Hint: an event has left orders to take out collected creations (row: collected_cancels). */
+  'start.cancels': Record<never, never>;
+  /** Hint: the event cancels the instance (row: event_cancels). */
+  'event.cancel': { instance: string; event: string; name: string; key: string | null };
   /**
    * Hint: the outcome for the wait. `taken`, `refused`: committed (row: event_takes). `gone`: there is no
    * such wait any more, and the rows have the reason.
@@ -201,6 +270,9 @@ interface PeerMessages {
   /** The subscriptions of these tenants ('': all) have changed; answered by `subscriptions.settled`. */
   'subscriptions.read': { version: number; tenants: readonly string[] };
   'subscriptions.settled': { version: number; shard: number };
+  /** The worker endpoints of these tenants ('': all) have changed; answered by `endpoints.settled`. */
+  'endpoints.read': { version: number; tenants: readonly string[] };
+  'endpoints.settled': { version: number; shard: number };
   /** Hint: a message of an instance to its parent or a child (row: kin_notes). */
   'family.message': FamilyMessage;
   /** Hint: an instance routed by the release has ended (row: release_outcomes). */

@@ -18,6 +18,8 @@ export interface ReplicaOptions<Change> {
 }
 
 const RETRY_MS = 1_000;
+/** Of the first read, on which the start of the engine waits. */
+const START_TRIES = 3;
 
 class Reading<Change> {
   readonly changes = new Set<Change>();
@@ -40,14 +42,29 @@ export class Replica<Change> {
     this.#options = options;
   }
 
-  /** Rejects when the rows cannot be read. */
+  /** Rejects when the rows cannot be read, also after some time. */
   async start(changes: readonly Change[]): Promise<void> {
     // Changes during a read are read after it.
     this.#current = new Reading();
-    const take = await this.#options.read(new Set(changes));
+    const take = await this.#firstRead(new Set(changes));
     take();
     this.#current = undefined;
     this.#begin();
+  }
+
+  async #firstRead(changes: ReadonlySet<Change>): Promise<() => void> {
+    const { read, failed } = this.#options;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await read(changes);
+      } catch (error) {
+        if (tries === START_TRIES || this.#isStopped) throw error;
+        failed(error);
+        await new Promise<void>((resolve) => {
+          this.#again = this.#deps.clock.setTimeout(resolve, RETRY_MS);
+        });
+      }
+    }
   }
 
   stop(): void {

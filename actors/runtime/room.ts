@@ -34,6 +34,8 @@ export interface Room {
   /** The engine stops: answers waiting requests. New ones are still served until `stop`. */
   drain?(): void;
   stop?(): void;
+  /** Work that may still end before the engine stops. */
+  readonly isBusy?: boolean;
   requestAborted?(request: number): void;
   /** A unit of the instance was committed, or its actor was lost with units in flight. */
   instanceChanged?(instance: string): void;

@@ -43,6 +43,9 @@ export interface CommitOptions extends UnitOptions {
   readonly publish?: () => Promise<void>;
 }
 
+/** The status of a success. */
+type StatusOf<T> = number | ((answer: T) => number);
+
 export class Service {
   readonly #name: string;
   readonly #deps: ServiceDeps;
@@ -59,22 +62,29 @@ export class Service {
    * @param line requests of one line run one after the other; absent: no order
    * @param work rejects with the EngineError to reply with; anything else is a defect: 500
    */
-  answer(
+  answer<T extends object | undefined>(
     request: number,
-    status: number,
+    status: StatusOf<T>,
     line: string | undefined,
-    work: () => Promise<object | undefined>,
+    work: () => Promise<T>,
   ): void {
     const done = line === undefined ? work() : this.inLine(line, work);
     this.reply(request, status, done);
   }
 
-  reply(request: number, status: number, work: Promise<object | undefined>): void {
+  reply<T extends object | undefined>(
+    request: number,
+    status: StatusOf<T>,
+    work: Promise<T>,
+  ): void {
     const { release, schedule } = this.#deps;
     // Separate, so that a value that cannot be serialized is answered as a defect too.
-    const text = work.then((answer) => (answer === undefined ? '' : JSON.stringify(answer)));
-    text.then(
-      (body) => schedule(() => release([{ kind: 'reply', request, status, body }])),
+    const reply = work.then((answer) => ({
+      status: typeof status === 'number' ? status : status(answer),
+      body: answer === undefined ? '' : JSON.stringify(answer),
+    }));
+    reply.then(
+      (made) => schedule(() => release([{ kind: 'reply', request, ...made }])),
       (error: unknown) => schedule(() => this.fail(request, this.errorOf(error))),
     );
   }

@@ -1,6 +1,7 @@
 /** The shards as the front part of a room calls them: by the operations of its room, and by routes. */
 
 import type { ShardRouteId } from '../../schema/routes.js';
+import type { RequestedAction } from '../../src/http/requested-action.js';
 import type { Operation, Operations } from './operation.js';
 
 type Rows<Makes extends (...parts: never) => Operations> = ReturnType<Makes>;
@@ -17,6 +18,12 @@ type BodyOf<
       : never
     : never;
 
+export interface AskOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** The action of the caller that the request performs. */
+  readonly action?: RequestedAction | undefined;
+}
+
 /** @typeParam Makes the operations of the room */
 export interface Shards<
   Makes extends (...parts: never) => Operations = () => Record<never, never>,
@@ -30,6 +37,6 @@ export interface Shards<
     tenant: string,
     target: string,
     body: BodyOf<Rows<Makes>, Id>,
-    signal?: AbortSignal,
+    options?: AskOptions,
   ): Promise<{ readonly status: number; readonly body: string }>;
 }

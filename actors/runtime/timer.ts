@@ -16,8 +16,12 @@ export type Timer =
   | WakeTimer
   /** The heartbeat of a worker is due. */
   | { readonly kind: 'reap'; readonly instance: string; readonly task: string }
+  /** Collected creations of the key are to start. */
+  | { readonly kind: 'start'; readonly key: string }
   /** A parked poll times out. */
-  | { readonly kind: 'expire'; readonly request: number };
+  | { readonly kind: 'expire'; readonly request: number }
+  /** A request waits no longer for its instance. */
+  | { readonly kind: 'answer'; readonly request: number };
 
 export interface TimerQueue {
   push(at: UnixMs, timer: Timer): void;

@@ -3,10 +3,11 @@
  * released after the commit. An actor fills a Turn and performs nothing itself.
  */
 
+import type { SignalAnswer } from '../../schema/signal.js';
 import type { EngineError } from '../../src/base/errors.js';
-import type { JsonValue } from '../../src/base/json.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { UnixMs } from '../../src/base/time.js';
-import type { ChildStart, StepTry } from '../../src/core/progress.js';
+import type { ChildStart, EndedBlock, StepTry } from '../../src/core/progress.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import type { WebhookRow } from '../../src/core/webhook.js';
 import { rowText } from '../../src/db/lines.js';
@@ -38,6 +39,9 @@ export interface InProcessStep {
 /** `skipped`: not applicable. `failed`: the database refused it, was unavailable, or may have done it. */
 export type ChangeResult = 'applied' | 'skipped' | 'failed';
 
+/** `unused`: not committed. `unknown`: the rows have the outcome. */
+export type SlotOutcome = 'taken' | 'unused' | 'unknown';
+
 /** By kind. One room performs each kind, when the unit is committed. */
 interface Effects {
   reply: SuccessReply;
@@ -54,6 +58,8 @@ interface Effects {
     result: ChangeResult | 'suspended';
     error?: string | undefined;
   };
+  /** The unit that took a slot for a new instance is settled. */
+  'slot.settled': { key: string; instance: string; outcome: SlotOutcome };
   audited: { tenant: string };
   webhook: { row: WebhookRow };
   log: { instance: string; blockId: string; level: 'debug' | 'info' | 'warn' };
@@ -68,6 +74,8 @@ interface Effects {
   /** Checks whether a child has ended. */
   'child.look': { instance: string; child: string; step: StepTry };
   'family.undelivered': { message: FamilyMessage };
+  /** The instance has carried out the order of an event to cancel it, or cannot. */
+  'event.cancelled': { instance: string; event: string };
   'release.ended': { release: string };
   completed: { sequence: string };
   /** For statistics over time; `durationMs` of an instance that was not cancelled. */
@@ -76,6 +84,16 @@ interface Effects {
     change: 'created' | 'completed' | 'failed' | 'cancelled';
     durationMs?: number;
   };
+  /** For statistics of queues. `waitedMs`: of a task that was taken, since it was created; else 0. */
+  tasked: {
+    tenant: string;
+    handler: string;
+    queue: string;
+    change: TaskChange;
+    waitedMs: number;
+  };
+  /** For statistics of blocks. */
+  ended: { tenant: string; sequence: string; blocks: readonly EndedBlock[] };
   /** The instance has become a dead letter. */
   failed: {
     instance: string;
@@ -85,7 +103,19 @@ interface Effects {
     cause: string;
   };
   count: { counter: CounterName; by: number };
+  /** A step has taken or refused a signal, whose sender may wait for that. */
+  'signal.taken': {
+    instance: string;
+    seq: number;
+    answer: Omit<SignalAnswer, 'signal_id'>;
+  };
 }
+
+/**
+ * A task came to its queue, also a second time; was taken from it by a worker, or withdrawn before that; ended, having
+ * been taken.
+ */
+export type TaskChange = 'arrived' | 'taken' | 'withdrawn' | 'ended';
 
 export type Effect = OneOf<Effects>;
 
@@ -110,11 +140,16 @@ export class Turn {
   gate: UnitGate = 'none';
   /** The tenant whose rows change. Undefined: rows of many tenants or of the cell, or the host sets it. */
   tenant: string | undefined;
+  /** The request whose effect the unit is. Absent: that of its reply, if it has one. */
+  request: number | undefined;
+  /** What the action of the request shows besides members of the request. */
+  actionDetails: JsonObject | undefined;
   /** The step whose data the unit stores, and which fails if the database refuses the data. */
   origin: StepTry | undefined;
 
-  constructor(tenant?: string) {
+  constructor(tenant?: string, request?: number) {
     this.tenant = tenant;
+    this.request = request;
   }
 
   /** @param row its columns, or their text (`db/lines.ts`) */

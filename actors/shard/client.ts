@@ -20,8 +20,15 @@ import { FairSlots } from '../../src/base/quota/fair-slots.js';
 import { valueFor } from '../../src/base/quota/last-used.js';
 import { TenantActivity } from '../../src/base/quota/tenant-activity.js';
 import type { stallOf } from '../../src/db/trouble.js';
-import type { OnReply, ShardReply, ShardRequest, ShardSender } from '../../src/http/shards.js';
+import type {
+  OnParked,
+  OnReply,
+  ShardReply,
+  ShardRequest,
+  ShardSender,
+} from '../../src/http/shards.js';
 import type { Reply, Request, RequestPost, TaskClaim } from '../runtime/protocol.js';
+import type { AskOptions } from '../runtime/shards.js';
 import { Versions } from '../runtime/versions.js';
 import { KeptRecords } from './kept-records.js';
 import { TENANT_SHARE, WorkInProgress } from './work-in-progress.js';
@@ -41,12 +48,15 @@ interface Pending {
   readonly operation: string;
   readonly tenant: string;
   /** See `WorkInProgress`. */
-  readonly work: number;
+  work: number;
   readonly since: number;
-  readonly deadline: number;
+  deadline: number;
   readonly onReply: OnReply;
-  /** A poll, which waits for as long as its caller does. */
-  readonly isParked: boolean;
+  readonly onParked: OnParked | undefined;
+  /** A poll, or a request that has had its effect: it waits for as long as its caller does. */
+  isParked: boolean;
+  /** The response if the shard does not send another one. */
+  interim: ShardReply | undefined;
   /** Releases its slot among the polls, or among the requests that shards have. */
   leave: (() => void) | undefined;
   /** The body determines the owner, which may be on another shard. */
@@ -154,13 +164,18 @@ export class ShardClient implements ShardSender {
 
   #endStalled(id: number, operation: string): void {
     const error = READS.has(operation) ? this.#stall?.ofReads : this.#stall?.ofChanges;
-    if (error !== undefined && !WATCHES.has(operation)) this.#settle(id, { error });
+    if (error !== undefined && !WATCHES.has(operation)) this.#fail(id, error);
   }
 
   #refuse(isLost: (pending: Pending) => boolean): void {
     for (const [id, pending] of this.#pending) {
-      if (isLost(pending)) this.#settle(id, { error: RESTARTING });
+      if (isLost(pending)) this.#fail(id, RESTARTING);
     }
+  }
+
+  /** One that has had its effect says so instead. */
+  #fail(id: number, error: EngineError): void {
+    this.#settle(id, this.#pending.get(id)?.interim ?? { error });
   }
 
   #pollPlace(tenant: string): () => void {
@@ -187,11 +202,17 @@ export class ShardClient implements ShardSender {
   }
 
   /**
-   * @param onReply called once, except for a poll after `abort`; for a cached reply before this returns
+   * @param onReply called once, except for a parked request after `abort`; for a cached reply before this returns
+   * @param onParked called once if the request is parked after its effect
    * @returns the number of the request, for `abort`
    * @throws EngineError 503 when too much is in flight or the shard is restarting, 429 for too many polls
    */
-  send(shard: number, message: ShardRequest<string>, onReply: OnReply): number {
+  send(
+    shard: number,
+    message: ShardRequest<string>,
+    onReply: OnReply,
+    onParked?: OnParked,
+  ): number {
     const { operation, tenant, target, body } = message;
     const kept = operation === 'instances.get' ? this.kept.find(tenant, target) : undefined;
     if (kept !== undefined) {
@@ -218,7 +239,9 @@ export class ShardClient implements ShardSender {
       since: now,
       deadline: now + timeoutMs,
       onReply,
+      onParked,
       isParked,
+      interim: undefined,
       leave,
       mayMove: route?.owner === 'by-body',
       aborted: false,
@@ -275,7 +298,7 @@ export class ShardClient implements ShardSender {
     tenant: string,
     target: string,
     body: unknown,
-    signal?: AbortSignal,
+    { signal, action }: AskOptions = {},
   ): Promise<{ status: number; body: string }> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
@@ -284,7 +307,8 @@ export class ShardClient implements ShardSender {
         this.abort(id);
         reject(signal?.reason);
       };
-      const id = this.send(shard, { operation, tenant, target, body: text }, (reply) => {
+      const asked = { operation, tenant, target, body: text, action };
+      const id = this.send(shard, asked, (reply) => {
         signal?.removeEventListener('abort', leave);
         if ('error' in reply) reject(reply.error);
         else resolve(reply);
@@ -302,9 +326,12 @@ export class ShardClient implements ShardSender {
       // Requests of one tenant stay in order: this one arrives after the watch that it ends.
       this.#notify(pending.shard, 'unwatch', pending.tenant, id);
     }
-    if (!pending.isParked) return;
+    if (pending.isParked) this.#leave(id, pending);
+  }
+
+  #leave(id: number, pending: Pending): void {
     this.#end(id, pending);
-    // The queue may be on another shard than the request.
+    // The queue or the instance may be on another shard than the request.
     for (const box of this.#outbox) box.aborted.push(id);
     this.#flushSoon();
   }
@@ -353,9 +380,13 @@ export class ShardClient implements ShardSender {
       this.#settle(request, { error: fromErrorData(reply.error) });
       return;
     }
-    const { status, body, known } = reply;
+    const { status, body, known, parks } = reply;
     const answer = { status, body };
     const pending = this.#pending.get(request);
+    if (parks && pending !== undefined) {
+      this.#park(request, pending, answer);
+      return;
+    }
     if (known !== undefined && pending !== undefined) {
       const { instance, stamp, text } = known;
       const reply = text === undefined ? answer : { status: 200, body: text };
@@ -363,6 +394,25 @@ export class ShardClient implements ShardSender {
     }
     this.#settle(request, answer);
     if (reply.fires) this.#deps.onFires?.();
+  }
+
+  /** From here on the request counts as a poll: it has had its effect, and is no work any more. */
+  #park(id: number, pending: Pending, interim: ShardReply): void {
+    const { tenant, aborted, isParked, onParked, onReply } = pending;
+    pending.interim = interim;
+    if (isParked) return;
+    const leave = aborted ? undefined : this.#polls.take([tenant]);
+    if (leave === undefined) {
+      this.#leave(id, pending);
+      onReply(interim);
+      return;
+    }
+    pending.leave?.();
+    const now = this.#deps.clock.monotonic();
+    this.#work.end(tenant, pending.work, now);
+    const deadline = now + LIMITS.requestTimeoutMs + LIMITS.pollWaitMsMax;
+    Object.assign(pending, { leave, work: 0, deadline, isParked: true });
+    onParked?.();
   }
 
   #unclaim(claims: readonly TaskClaim[]): void {
@@ -394,7 +444,7 @@ export class ShardClient implements ShardSender {
         'no answer in time; the outcome is unknown, ask again with an idempotency key',
       );
       for (const [id, pending] of this.#pending) {
-        if (pending.deadline <= now) this.#settle(id, { error });
+        if (pending.deadline <= now) this.#fail(id, error);
         else if (pending.since <= now - SWEEP_MS) this.#endStalled(id, pending.operation);
       }
       if (now - this.#keptSince > KEPT_MS_MAX) {
@@ -408,12 +458,28 @@ export class ShardClient implements ShardSender {
 
 /** Most requests have only the first members, and are cheaper to post. A spread is ten times slower. */
 function numbered(id: number, message: ShardRequest<string>): Request {
-  const { operation, tenant, target, body, query, traceparent, maySeeSecrets, isBrief, by } =
-    message;
-  const isPlain = (query ?? traceparent ?? maySeeSecrets ?? isBrief ?? by) === undefined;
-  return isPlain
-    ? { id, operation, tenant, target, body }
-    : { id, operation, tenant, target, body, query, traceparent, maySeeSecrets, isBrief, by };
+  const { operation, tenant, target, body, query, traceparent, maySeeSecrets, isBrief } = message;
+  const { by, key, groups, action } = message;
+  if ((traceparent ?? maySeeSecrets ?? isBrief ?? by ?? action) === undefined) {
+    return query === undefined
+      ? { id, operation, tenant, target, body }
+      : { id, operation, tenant, target, body, query };
+  }
+  return {
+    id,
+    operation,
+    tenant,
+    target,
+    body,
+    query,
+    traceparent,
+    maySeeSecrets,
+    isBrief,
+    by,
+    key,
+    groups,
+    action,
+  };
 }
 
 function rowsOf(operation: string, body: string): number {

@@ -6,6 +6,7 @@
 import type { Logger } from '../../src/base/log.js';
 import { joined } from '../../src/base/rooms.js';
 import type { UnixMs } from '../../src/base/time.js';
+import type { Actions } from '../action/actions.js';
 import type { InstanceRoom } from '../instance/room.js';
 import { INTERNAL } from '../runtime/commit.js';
 import type { PeerMessage, Reply } from '../runtime/protocol.js';
@@ -60,7 +61,11 @@ function dispatch<Item extends { readonly kind: string }>(rows: object, item: It
   take(item);
 }
 
-export function openTurnRoom(kernel: ShardKernel, { instances }: Pick<InstanceRoom, 'instances'>) {
+interface TurnRoomNeeds extends Pick<InstanceRoom, 'instances' | 'answers'> {
+  readonly actions: Pick<Actions, 'end'>;
+}
+
+export function openTurnRoom(kernel: ShardKernel, { instances, answers, actions }: TurnRoomNeeds) {
   const { shard, now, schedule, internalRequests, timers } = kernel;
   const { wakeShard, runSoon, takeUp, receive, reply, hint, eachRoom } = kernel;
   const timerOf = (instance: string, rank: number): DueTimer => ({
@@ -73,8 +78,14 @@ export function openTurnRoom(kernel: ShardKernel, { instances }: Pick<InstanceRo
     else runSoon(timer);
   };
   const answer = (effect: Extract<Effect, { kind: 'reply' | 'error' }>) => {
+    actions.end(effect.request);
     if (effect.request < 0) internalRequests.answered(effect.request, effect);
-    else reply(replyOf(effect));
+    else if (effect.kind === 'reply' && effect.parking !== undefined) {
+      answers.park(effect, effect.parking);
+    } else {
+      answers.answered(effect.request);
+      reply(replyOf(effect));
+    }
   };
   const messages = {
     // Behind the pending hints, like a request from the front.

@@ -10,6 +10,7 @@ import type { TimerHandle } from '../../src/base/clock.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { FairSlots } from '../../src/base/quota/fair-slots.js';
 import { permanentFailure, retryableFailure, type StepOutcome } from '../../src/core/builtin.js';
+import { masked } from '../../src/core/masking.js';
 import type { StepTry } from '../../src/core/progress.js';
 import { describeThrown, readOutcome, thrownOutcome } from '../../src/handlers/handler-outcome.js';
 import type { EffectHandler, HandlerContext } from '../../src/handlers/registry.js';
@@ -22,7 +23,6 @@ import type { NamedSecrets } from '../runtime/protocol.js';
 import type { Effects, Room } from '../runtime/room.js';
 import type { InProcessStep } from '../runtime/turn.js';
 import type { ShardKernel } from './kernel.js';
-import { masked } from './masking.js';
 
 const SECRETS_RETRY_MS = 1_000;
 

@@ -5,6 +5,7 @@ import { createIdGenerator, routeForShard } from '../../src/base/ids.js';
 import type { Logger } from '../../src/base/log.js';
 import type { Offload } from '../../src/base/offload.js';
 import type { Keyring } from '../../src/core/sealing/keys.js';
+import type { PushSender } from '../../src/handlers/push-sender.js';
 import type { EffectHandler } from '../../src/handlers/registry.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { Meter } from '../../src/metrics/meter.js';
@@ -36,6 +37,7 @@ export interface ShardDeps {
   readonly offload?: Offload;
   readonly handlers: ReadonlyMap<string, EffectHandler>;
   readonly webhookSender: WebhookSender;
+  readonly pushSender: PushSender;
   readonly meter?: Meter;
   /** Lets the front thread validate its cache; absent: it caches nothing. */
   readonly versions?: Versions | undefined;

@@ -97,6 +97,7 @@ export class Outbox {
 function requestIn(message: PeerMessage): number | undefined {
   switch (message.kind) {
     case 'create':
+    case 'result.ask':
     case 'exchange.results':
     case 'poll.ask':
       return message.request;

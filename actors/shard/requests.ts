@@ -21,6 +21,7 @@ import {
   parseInPieces,
 } from '../../src/http/body.js';
 import { JUDGE_BODY } from '../../src/http/body-jobs.js';
+import type { Actions } from '../action/actions.js';
 import { INTERNAL } from '../runtime/commit.js';
 import type { Operation, Operations } from '../runtime/operation.js';
 import type { Request } from '../runtime/protocol.js';
@@ -33,6 +34,7 @@ export interface RequestsDeps
   > {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly offload: Offload;
+  readonly actions: Pick<Actions, 'begin'>;
   readonly operations: Operations;
   /** Larger definitions are logged with a warning. */
   readonly callMsMax: number;
@@ -138,11 +140,11 @@ export class Requests {
   }
 
   #serve(request: Request, row: Row, parsed: unknown): void {
-    const { shard, shards, takeHints, release } = this.#deps;
+    const { shard, shards, takeHints, release, actions } = this.#deps;
     if (row.isBehindHints) takeHints();
     const body = parsed as never;
     const { id, tenant, target, body: text, query = NO_QUERY } = request;
-    const { traceparent, maySeeSecrets, isBrief, by } = request;
+    const { traceparent, maySeeSecrets, isBrief, by, groups } = request;
     const findings = row.isLookedThrough ? this.#findings.get(request) : undefined;
     const owner =
       typeof row.leadsTo === 'function' ? shardOf(row.leadsTo(body, tenant), shards) : shard;
@@ -150,6 +152,7 @@ export class Requests {
       release([{ kind: 'peer', shard: owner, message: { kind: 'request', request } }]);
       return;
     }
+    actions.begin(request, parsed);
     const call = {
       request: id,
       tenant,
@@ -161,6 +164,7 @@ export class Requests {
       maySeeSecrets,
       isBrief,
       by,
+      groups,
     };
     row.serve(call, query as never);
   }

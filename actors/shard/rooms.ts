@@ -3,6 +3,7 @@
 import type { ShardRouteId } from '../../schema/routes.js';
 import { IN_PLACE } from '../../src/base/offload.js';
 import type { NoneIsMissing, RowsOf } from '../../src/base/rooms.js';
+import { openActions } from '../action/room.js';
 import { Activity } from '../activity/activity.js';
 import { openBulkJobs } from '../bulk/room.js';
 import { type CatalogRoom, openCatalog } from '../catalog/room.js';
@@ -12,6 +13,8 @@ import { openEvents } from '../event/room.js';
 import { openFeed } from '../feed/room.js';
 import { type InstanceRoom, openInstances } from '../instance/room.js';
 import { openLimits } from '../limits/room.js';
+import { openPendingStarts } from '../pending-start/room.js';
+import { openPush } from '../push/room.js';
 import { openQueues } from '../queue/room.js';
 import { openReleases, type ReleaseRoom } from '../release/room.js';
 import type { PeerMessage } from '../runtime/protocol.js';
@@ -40,22 +43,28 @@ export function openRooms(kernel: ShardKernel, deps: ShardDeps) {
   const credential = openCredentials(kernel, deps);
   const { plans, names } = catalog;
   const { routing } = release;
+  const limits = openLimits(kernel);
   const instance: InstanceRoom = openInstances(kernel, {
+    slots: limits.slots,
     plans,
     names,
     routing,
     versions: deps.versions,
     changed: kernel.changed,
+    reply: kernel.reply,
     taskDecided: kernel.taskDecided,
     stamp: () => feed.stamp(),
     webhookTargets: (tenant, event) => webhook.subscribers.targetsOf(tenant, event),
   });
-  const { instances, env, tasks } = instance;
+  const { instances, creations, env, tasks, answers } = instance;
   const { secrets } = credential;
+  const action = openActions(kernel);
+  const { actions } = action;
   const pool = openHandlerPool(kernel, deps, { instances, secrets });
   const feed = openFeed(kernel, {
     look: (id, watch, version) => instances.send(id, { kind: 'look', ...watch, version }),
   });
+  const queue = openQueues(kernel, { secrets, instances, tasks });
   const { keyring, offload = IN_PLACE, continuityRows } = deps;
   const rooms = [
     catalog,
@@ -65,18 +74,21 @@ export function openRooms(kernel: ShardKernel, deps: ShardDeps) {
     pool,
     instance,
     credential,
-    openLimits(kernel),
+    limits,
     openEvents(kernel),
-    openSchedules(kernel, { plans, names, routing, instances, env }),
+    openPendingStarts(kernel, { plans, names, routing }),
+    openSchedules(kernel, { plans, names, routing, instances, creations, env }),
     new Activity(kernel),
-    openQueues(kernel, { secrets, instances, tasks }),
+    queue,
+    openPush(kernel, deps, queue),
     openContinuity(kernel, { plans, keyring, offload, continuityRows }),
     openTriggers(kernel, deps),
     openBulkJobs(kernel),
+    action,
     feed,
-    openTurnRoom(kernel, { instances }),
+    openTurnRoom(kernel, { instances, answers, actions }),
   ];
-  return { rooms, instances, pool };
+  return { rooms, instances, pool, actions };
 }
 
 type Opened = ReturnType<typeof openRooms>['rooms'][number];

@@ -7,6 +7,7 @@ import { randomFillSync } from 'node:crypto';
 import { type MessagePort, threadId } from 'node:worker_threads';
 import { createLogger } from '../../src/base/log.js';
 import { logOutput } from '../../src/base/log-output.js';
+import { ManualClock } from '../../src/base/manual-clock.js';
 import { type OffloadControl, offloadThrough } from '../../src/base/offload-pool.js';
 import { EngineClock, realClock } from '../../src/base/real-clock.js';
 import { type ContinuityKeys, keyringOf } from '../../src/core/sealing/keys.js';
@@ -16,6 +17,7 @@ import { CallRate } from '../../src/handlers/call-rate.js';
 import type { EgressProxy } from '../../src/handlers/http-agent.js';
 import { openHttp } from '../../src/handlers/http-transport.js';
 import { type OutboundSettings, outboundPolicy } from '../../src/handlers/outbound-rules.js';
+import { createPushSender } from '../../src/handlers/push-sender.js';
 import { createRegistry } from '../../src/handlers/registry.js';
 import { createWebhookSender } from '../../src/handlers/webhook-sender.js';
 import { Meter } from '../../src/metrics/meter.js';
@@ -44,6 +46,7 @@ export interface ShardTask extends ThreadTask {
     readonly rate: { readonly perSecond: number; readonly memory: SharedArrayBuffer } | undefined;
   };
   readonly webhookSecret: string | undefined;
+  readonly manualClock: boolean;
   readonly continuityKeys: ContinuityKeys;
   readonly front: MessagePort;
   readonly offload: MessagePort;
@@ -59,9 +62,10 @@ export interface ShardControl
   attachWriter(port: MessagePort, stampsFrom: number): void;
   attachPeer(shard: number, port: MessagePort): void;
   start(clockOffsetMs: number, suspended: readonly string[]): Promise<void>;
-  /** @param clockOffsetMs database time minus the monotonic clock */
+  /** @param clockOffsetMs database time minus the monotonic clock; the time itself for a manual clock */
   setClock(clockOffsetMs: number): void;
   isIdle(): boolean;
+  isDrained(): boolean;
   stop(): Promise<void>;
 }
 
@@ -87,7 +91,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
   const http = openHttp({ isAllowed: outboundPolicy(task.outbound), proxy, rate });
   const peers = new Map<number, MessagePort>();
   let writer: MessagePort | undefined;
-  const clock = new EngineClock();
+  const clock = task.manualClock ? new ManualClock(0) : new EngineClock();
   const offload = linkControl<OffloadControl>(task.offload, JOB_DEADLINE_MS);
   const deps: ShardDeps = {
     settings,
@@ -102,6 +106,17 @@ export default async function runShard(task: ShardTask): Promise<void> {
     webhookSender: createWebhookSender({
       http,
       secret: task.webhookSecret,
+      now: () => clock.now(),
+    }),
+    pushSender: createPushSender({
+      // The claim is kept by heartbeats of this clock until the request ends.
+      http: {
+        ...http,
+        setTimer: (fn, ms) => {
+          const timeout = clock.setTimeout(fn, ms);
+          return () => clock.clearTimeout(timeout);
+        },
+      },
       now: () => clock.now(),
     }),
     meter: new Meter(task.meter),
@@ -150,6 +165,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
       databaseAway: (isAway) => shard.databaseAway(isAway),
       drain: () => shard.drain(),
       isIdle: () => shard.isIdle,
+      isDrained: () => shard.isDrained,
       async stop() {
         shard.stop();
         front.close();

@@ -62,7 +62,7 @@ export class Shard {
     this.#reachability = new Reachability(() => clock.now(), settings.workerStaleMs);
     const kernel = openKernel(deps, this.#hooks());
     this.#kernel = kernel;
-    const { rooms, instances, pool } = openRooms(kernel, deps);
+    const { rooms, instances, pool, actions } = openRooms(kernel, deps);
     this.#rooms = withParts<Room>(rooms);
     this.#instances = instances;
     this.#pool = pool;
@@ -74,6 +74,7 @@ export class Shard {
     this.#requests = new Requests({
       ...kernel,
       offload: deps.offload ?? IN_PLACE,
+      actions,
       operations: joined(this.#rooms.map(({ operations }) => operations)),
       callMsMax: settings.stepTimeoutMaxMs,
       isBehind: () => this.#isBehind(),
@@ -140,6 +141,11 @@ export class Shard {
       this.#work.length === 0 &&
       this.#spare.size === 0
     );
+  }
+
+  /** Nothing that the engine should await before it stops, such as the reply of a worker endpoint. */
+  get isDrained(): boolean {
+    return this.isIdle && !this.#rooms.some((room) => room.isBusy === true);
   }
 
   stop(): void {

@@ -32,7 +32,7 @@ import type { ShardSettings } from '../runtime/kernel.js';
 import { BATCH_LANES, LANES_MAX } from '../writer/lane-count.js';
 import type { ShardClient } from './client.js';
 import type { ShardControl, ShardTask } from './shard.thread.js';
-import { memoryMib, residentBytesMax, threadHeapMib } from './thread-memory.js';
+import { collectInThread, memoryMib, residentBytesMax, threadHeapMib } from './thread-memory.js';
 import type { WriterControl, WriterEvent, WriterTask } from './writer.thread.js';
 
 /** By their names in the configuration. */
@@ -47,6 +47,7 @@ export interface ThreadSettings
   readonly httpRatePerTenant: number;
   readonly httpProxy: string | undefined;
   readonly httpNoProxy: readonly string[];
+  readonly manualClock: boolean;
 }
 
 export interface SupervisorDeps {
@@ -71,7 +72,7 @@ export interface SupervisorDeps {
 export interface Ownership {
   readonly epoch: number;
   readonly lanes: number;
-  /** Database time minus the monotonic clock, in ms. */
+  /** Database time minus the monotonic clock, in ms; the time itself for a manual clock. */
   readonly clockOffsetMs: number;
 }
 
@@ -120,6 +121,7 @@ export class Supervisor {
     this.#callRate = perSecond === 0 ? undefined : { perSecond, memory: callRateMemory() };
     deps.log.info({ threads, heapMib, memoryMib: memory }, 'starting threads');
     this.#shards = Array.from({ length: shards }, () => undefined);
+    collectInThread();
     // No `filename` here: every thread would load it, and the writer needs a fifth of it.
     this.#pool = new Piscina({
       minThreads: threads,
@@ -207,11 +209,19 @@ export class Supervisor {
     await Promise.allSettled(this.#shards.map((running) => running?.link.remote.drain()));
   }
 
-  async isIdle(): Promise<boolean> {
-    const idle = await Promise.allSettled(
-      this.#shards.map((running) => running?.link.remote.isIdle() ?? Promise.resolve(true)),
+  isIdle(): Promise<boolean> {
+    return this.#every('isIdle');
+  }
+
+  isDrained(): Promise<boolean> {
+    return this.#every('isDrained');
+  }
+
+  async #every(state: 'isIdle' | 'isDrained'): Promise<boolean> {
+    const found = await Promise.allSettled(
+      this.#shards.map((running) => running?.link.remote[state]() ?? Promise.resolve(true)),
     );
-    return idle.every((result) => result.status === 'rejected' || result.value);
+    return found.every((result) => result.status === 'rejected' || result.value);
   }
 
   /**
@@ -284,6 +294,7 @@ export class Supervisor {
         maxContextBytes: config.maxContextBytes,
         maxOutputBytes: config.maxOutputBytes,
         webhookUrls: config.webhookUrls,
+        activityDays: config.activityDays,
         residentBytesMax: residentBytesMax(this.#heapMib),
       },
       outbound: {
@@ -297,6 +308,7 @@ export class Supervisor {
         rate: this.#callRate,
       },
       webhookSecret: config.webhookSecret,
+      manualClock: config.manualClock,
       continuityKeys,
       front: front.port2,
       offload: offload.port2,

@@ -32,7 +32,7 @@ export function migrationOfMany(
   client: Pick<Shards, 'ask' | 'shardOf'>,
   clock: Pick<Clock, 'monotonic'>,
 ): Operation<'sequences.migrateInstances'> {
-  return async (deps, { body, params, tenant }) => {
+  return async (deps, { body, params, tenant, action }) => {
     const { byId } = SEQUENCE_LOOKUPS;
     const source = await rowOf(deps.reads, byId, 'sequence', params.id, tenant);
     const { tenant_id } = source;
@@ -52,7 +52,7 @@ export function migrationOfMany(
       await Promise.all(
         some.map(async ({ id }) => {
           const shard = client.shardOf(id);
-          const answer = client.ask(shard, 'migrations.migrate', tenant_id, id, asked);
+          const answer = client.ask(shard, 'migrations.migrate', tenant_id, id, asked, { action });
           await answer.then(
             (reply) => tally.answered(id, JSON.parse(reply.body) as MigratedInstance),
             (error: unknown) => tally.refused(id, error),

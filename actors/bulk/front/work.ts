@@ -7,6 +7,7 @@ import {
   type BulkReschedule,
 } from '../../../schema/edits.js';
 import type { BulkState } from '../../../schema/instance.js';
+import type { InstanceState } from '../../../schema/states.js';
 import type { JsonValue } from '../../../src/base/json.js';
 import {
   type Change,
@@ -32,6 +33,8 @@ export interface BulkWork {
   readonly takesOrphans: boolean;
   /** The maximum number of changed instances. */
   readonly most: number;
+  /** The maximum number of instances changed per minute; undefined: as many as possible. */
+  readonly perMinute: number | undefined;
 }
 
 export interface BulkCounts extends ChangeCounts {
@@ -65,7 +68,13 @@ export function workOf(
   const wanted = { ...filter, tenant_id: tenant, state: states };
   const takesOrphans = 'orphans' in request && request.orphans === true;
   const isDryRun = request.dry_run ?? false;
-  const shared = { tenant, isDryRun, takesOrphans, most: Number.POSITIVE_INFINITY };
+  const most = Number.POSITIVE_INFINITY;
+  const shared = { tenant, isDryRun, takesOrphans, most, perMinute: undefined };
+  /** For a change of instances in one state: none, if the request selects others. */
+  const onlyIn = (state: InstanceState, limit: number) => {
+    const isSelected = states == null || states.length === 0 || states.includes(state);
+    return { filter: { ...wanted, state: [state] }, most: isSelected ? limit : 0 };
+  };
   switch (operation) {
     case 'state': {
       const change = { kind: 'state', state: request.state } as const;
@@ -73,20 +82,29 @@ export function workOf(
     }
     case 'reschedule': {
       const change = { kind: 'reschedule', offsetMs: request.offset_secs * 1_000 } as const;
-      const isConcerned = states == null || states.length === 0 || states.includes('scheduled');
-      const most = isConcerned ? shared.most : 0;
-      return { ...shared, filter: { ...wanted, state: ['scheduled'] }, change, most };
+      return { ...shared, ...onlyIn('scheduled', shared.most), change };
     }
     case 'batch_action': {
       const most = request.limit ?? BATCH_ACTION_LIMIT_DEFAULT;
-      return { ...shared, filter: wanted, change: actionOf(request, from), most };
+      const perMinute = isDryRun ? undefined : (request.per_minute ?? undefined);
+      const change = actionOf(request, from);
+      // Read by their index: the failed ones may be few among millions.
+      const read = change.kind === 'retry' ? onlyIn('failed', most) : { filter: wanted, most };
+      return { ...shared, ...read, change, perMinute };
     }
   }
 }
 
 /** The size of the next window; 0 when the maximum is reached. */
-export function windowSize({ most }: BulkWork, matched: number): number {
-  return Math.max(0, Math.min(most - matched, WINDOW));
+export function windowSize({ most, perMinute }: BulkWork, matched: number): number {
+  // A paced job changes as many as a second has, or one instance at a time.
+  const paced = perMinute === undefined ? WINDOW : Math.max(1, Math.floor(perMinute / 60));
+  return Math.max(0, Math.min(most - matched, WINDOW, paced));
+}
+
+/** How long a paced job rests after it has changed so many instances. */
+export function restMs({ perMinute }: BulkWork, changed: number): number {
+  return perMinute === undefined ? 0 : Math.ceil((changed * 60_000) / perMinute);
 }
 
 export function added(one: BulkCounts, other: BulkCounts): BulkCounts {

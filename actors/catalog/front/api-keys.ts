@@ -8,7 +8,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { KeyMinted, MintKey } from '../../../schema/api-key.js';
 import { toUnixMs } from '../../../schema/common.js';
 import type { Clock, TimerHandle } from '../../../src/base/clock.js';
-import { EngineError, notFound } from '../../../src/base/errors.js';
+import { EngineError, invalid, notFound } from '../../../src/base/errors.js';
+import { groupsIn, groupsText } from '../../../src/base/groups.js';
 import type { Logger } from '../../../src/base/log.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
 import { filtersOf } from '../../../src/db/reads/filters.js';
@@ -19,13 +20,14 @@ import type { PageRequest } from '../../../src/db/reads/reader.js';
 import { columnsBut, columnsOf, type StoredRow, selected } from '../../../src/db/table.js';
 import type { KeyRegistry, LiveKeyRow, ResidentKey } from '../../../src/http/key-registry.js';
 import { type FrontDeps, type FrontOperations, pageReply } from '../../../src/http/operation.js';
+import type { RequestedAction } from '../../../src/http/requested-action.js';
 import type { HttpReply } from '../../../src/http/server.js';
 import type { Shards } from '../../runtime/shards.js';
 import type { KeyRow, KeyUse, keyOperations } from '../front-rows.js';
 import { API_KEYS } from '../tables.js';
 
 const LIVE = columnsBut(API_KEYS, 'created_at', 'revoked');
-const STATE = columnsOf(API_KEYS, 'tenant_id', 'revoked', 'last_used_at');
+const STATE = columnsOf(API_KEYS, 'tenant_id', 'name', 'revoked', 'last_used_at');
 export type KeyState = StoredRow<typeof API_KEYS, (typeof STATE)[number]>;
 const LISTED = columnsBut(API_KEYS, 'secret_hash');
 type ListedKeyRow = StoredRow<typeof API_KEYS, (typeof LISTED)[number]>;
@@ -57,7 +59,7 @@ export function keyList(
   const toText = (row: ListedKeyRow) => {
     const capabilities = JSON.parse(row.capabilities) as unknown;
     const last_used_at = lastUsedAt(row.id) ?? row.last_used_at;
-    return JSON.stringify({ ...row, capabilities, last_used_at });
+    return JSON.stringify({ ...row, capabilities, groups: groupsIn(row.groups), last_used_at });
   };
   return { ...storedKeyList(query), toText };
 }
@@ -99,18 +101,22 @@ export class KeyOperations {
   readonly operations = {
     'apiKeys.mint': async (front, call) => {
       const { registry, client } = this.#deps;
+      if ((call.body.groups ?? []).length > 0 && !call.body.capabilities.includes('approver')) {
+        throw invalid('groups takes the capability approver');
+      }
       const secret = `sk_${randomBytes(32).toString('hex')}`;
       const row = newRow(call.body, secret, front.now());
       registry.reserve(row.id);
       try {
-        await client.ask(SHARD, 'keys.insert', '', '', row);
+        await client.ask(SHARD, 'keys.insert', '', '', row, { action: call.action });
         registry.add({ ...row, capabilities: JSON.stringify(row.capabilities) });
       } finally {
         registry.release(row.id);
       }
       const { id, tenant_id, name, created_at, expires_at } = row;
       const { capabilities } = call.body;
-      const minted = { id, tenant_id, name, capabilities, secret, created_at, expires_at };
+      const groups = [...groupsIn(row.groups)];
+      const minted = { id, tenant_id, name, capabilities, groups, secret, created_at, expires_at };
       return { status: 201, body: JSON.stringify(minted satisfies KeyMinted) };
     },
     'apiKeys.list': async (front, call) => {
@@ -135,9 +141,13 @@ export class KeyOperations {
       // The key is refused from this turn on, unless the tenant is moving.
       if (admitted !== undefined) await admitted;
       const key = registry.remove(id);
-      if (key !== undefined) return this.#commitRevocation(front, tenant, useOf(key));
+      const { action } = call;
+      if (key !== undefined) {
+        return this.#commitRevocation(front, tenant, useOf(key), named(action, key.name));
+      }
       if (stored === undefined || stored.revoked) return NO_CONTENT;
-      return this.#commitRevocation(front, tenant, { id, last_used_at: stored.last_used_at });
+      const use = { id, last_used_at: stored.last_used_at };
+      return this.#commitRevocation(front, tenant, use, named(action, stored.name));
     },
   } satisfies Partial<FrontOperations>;
 
@@ -146,11 +156,12 @@ export class KeyOperations {
     front: Pick<FrontDeps, 'admitTenant'>,
     tenant: string,
     use: KeyUse,
+    action: RequestedAction | undefined,
   ): Promise<HttpReply> {
     try {
       // The tenant, with the key, may have moved since the last attempt.
       await front.admitTenant(tenant);
-      await this.#deps.client.ask(SHARD, 'keys.revoke', tenant, '', use);
+      await this.#deps.client.ask(SHARD, 'keys.revoke', tenant, '', use, { action });
       return NO_CONTENT;
     } catch (error) {
       if (error instanceof EngineError && error.status === WRONG_CELL) {
@@ -159,7 +170,7 @@ export class KeyOperations {
       }
       this.#deps.log.warn({ keyId: use.id, err: error }, 'key not revoked yet; trying again');
       // Failures are logged and retried.
-      const again = () => this.#commitRevocation(front, tenant, use).catch(() => undefined);
+      const again = () => this.#commitRevocation(front, tenant, use, action).catch(() => undefined);
       this.#later(REVOKE_AGAIN_MS, again);
       throw error;
     }
@@ -192,6 +203,11 @@ export class KeyOperations {
   }
 }
 
+/** The action says what the key is called. */
+function named(action: RequestedAction | undefined, name: string): RequestedAction | undefined {
+  return action && { ...action, details: { name } };
+}
+
 function newRow(body: MintKey, secret: string, now: UnixMs): KeyRow {
   const expiresAt = body.expires_at == null ? undefined : toUnixMs(body.expires_at);
   return {
@@ -204,6 +220,7 @@ function newRow(body: MintKey, secret: string, now: UnixMs): KeyRow {
     expires_at: expiresAt === undefined ? null : isoTime(expiresAt),
     last_used_at: null,
     revoked: false,
+    groups: groupsText(body.groups ?? []),
   };
 }
 

@@ -35,8 +35,10 @@ export function openCatalogFront(kernel: FrontKernel<Client>, onDeleted: () => v
       },
       'sequences.versions': async (deps, call) =>
         jsonReply((await deps.reads.page(versionList(listQuery(call)))).text),
-      'sequences.delete': async (_deps, { tenant, params, query }) => {
-        const reply = await client.ask(CATALOG_SHARD, 'catalog.delete', tenant, params.id, query);
+      'sequences.delete': async (_deps, { tenant, params, query, action }) => {
+        const { id } = params;
+        const asked = { action };
+        const reply = await client.ask(CATALOG_SHARD, 'catalog.delete', tenant, id, query, asked);
         if (query.dry_run) return jsonReply(reply.body);
         onDeleted();
         return { status: 204, body: undefined };

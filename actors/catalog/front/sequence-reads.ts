@@ -91,6 +91,11 @@ const FOUND = `select ${SHOWN.columns} from sequences`;
 
 export const SEQUENCE_LOOKUPS = {
   byId: lookup<SequenceWireRow>('reads_sequence_get', `${FOUND} where id = $1::uuid`),
+  /** Without the definition. */
+  brief: lookup<Omit<SequenceWireRow, 'definition'>>(
+    'reads_sequence_brief',
+    `select ${KNOWN_BY} from sequences where id = $1::uuid`,
+  ),
   version: lookup<SequenceWireRow>(
     'reads_sequence_version',
     `${FOUND} where tenant_id = $1::text and namespace = $2::text and name = $3::text ` +

@@ -66,7 +66,7 @@ export function readTree(entries: readonly TreeEntry[], plan: Plan): Parsed<Exec
 }
 
 /** Carried fields: not the slot of a concurrency key, nor a request for one. */
-const WHOLE = ['t', 'e', 'y', 'h', 'p', 'x', 'f', 'g', 'z', 'u', 'a'] as const;
+const WHOLE = ['t', 'e', 'y', 'h', 'p', 'x', 'f', 'g', 'z', 'u', 'a', 'E'] as const;
 
 function wholeOf(from: NonNullable<TreeEntry['execution']>): Partial<Execution> {
   return Object.fromEntries(
@@ -112,6 +112,8 @@ function openOf({ type }: PlanNode, record: OpenRecord): OpenRecord {
     const { i: _, ...wait } = flat.v;
     flat.v = wait;
   }
+  // Only for people: a deferred step renders its rate limit key again.
+  delete flat.l;
   // The importer assigns a new id to the gate, which was requested already.
   if (flat.k !== undefined) flat.k = '';
   if (!AT_WORK.has(flat.p)) return flat;

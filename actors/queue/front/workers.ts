@@ -24,7 +24,14 @@ import {
   pageReply,
 } from '../../../src/http/operation.js';
 import { SEQUENCE_NAME } from '../../instance/front/instance-reads.js';
-import { IS_OPEN, OPEN_TASKS, TASKS } from '../../instance/old-tables.js';
+import { POLLERS } from '../../instance/front/pollers.js';
+import {
+  IN_ITS_BRANCH,
+  IS_OPEN,
+  OPEN_TASKS,
+  TASKS,
+  TASKS_OF_TENANT,
+} from '../../instance/old-tables.js';
 import { WORKER_TASKS } from '../../instance/task-tables.js';
 import {
   TASK_COLUMNS,
@@ -87,10 +94,8 @@ const WITH_INSTANCE = joined('instances', 'i.id = t.instance_id', 'i');
 
 const TASK_LIST = {
   columns: `${selected(TASK_COLUMNS, 't')}, ${selected(TASK_INSTANCE_COLUMNS, 'i')}`,
-  from: `${TASKS} t join instances i on i.id = t.instance_id`,
   always: `not t.withdrawn and ${IS_PRESENT}`,
   walk: {
-    table: `${TASKS} t`,
     alias: 't',
     along: ['tenant_id'],
     within: ['created_after', 'created_before'],
@@ -100,9 +105,12 @@ const TASK_LIST = {
   cheaper: 'name the tenant, ask for pending or claimed tasks only, or use a smaller offset',
 } as const;
 
-/** Walks `worker_tasks_by_tenant`. */
+/** Walks `worker_tasks_ended_by_tenant` and `worker_tasks_open_by_tenant`. */
 const allTaskList = list({
   ...TASK_LIST,
+  from: `${TASKS_OF_TENANT} t join instances i on i.id = t.instance_id`,
+  always: `${TASK_LIST.always} and ${IN_ITS_BRANCH}`,
+  walk: { ...TASK_LIST.walk, table: `${TASKS_OF_TENANT} t`, only: IN_ITS_BRANCH },
   by: { ...FILTERS, ...filtersOf(WORKER_TASKS, ['state'], 't') },
   order: orderBy(WORKER_TASKS, ['created_at', 'id'], 'descending', 't'),
 });
@@ -172,10 +180,11 @@ export async function taskCounts(reads: Reader, tenant: string | undefined): Pro
   const cheaper = 'count the tasks of one tenant, or list those that are pending or claimed';
   const all = new Conditions();
   all.add('not withdrawn');
+  if (tenant !== undefined) all.add(IN_ITS_BRANCH);
   narrow(all, filtersOf(WORKER_TASKS, ['tenant_id'], 't'), { tenant_id: tenant });
   const rows = await reads.rowsOf<{ state: TaskState; handler_name: string; tasks: number }>(
     all.query(
-      `select state, handler_name, count(*) as tasks from ${TASKS} t ` +
+      `select state, handler_name, count(*) as tasks from ${tenant === undefined ? TASKS : TASKS_OF_TENANT} t ` +
         `${all.where} group by state, handler_name order by handler_name, state`,
     ),
     cheaper,
@@ -236,7 +245,7 @@ export function workers(
       'max(w.last_seen_at) as last_seen_at, ' +
       'coalesce((select sum(c.tasks) from claimed c where c.worker_id = w.worker_id ' +
       "and (w.tenant_id = '' or c.tenant_id = w.tenant_id)), 0)::bigint as in_flight " +
-      `from workers w ${own} group by w.tenant_id, w.worker_id ${alive} ` +
+      `from ${POLLERS} w ${own} group by w.tenant_id, w.worker_id ${alive} ` +
       'order by max(w.last_seen_at) desc, w.worker_id, w.tenant_id',
   );
   return reads.rowsOf(query, TRY_LATER);
@@ -244,8 +253,8 @@ export function workers(
 
 export const handlerNameList = list({
   columns: 'distinct handler_name',
-  from: 'workers',
-  by: filtersOf(WORKERS, ['tenant_id']),
+  from: `${POLLERS} w`,
+  by: filtersOf(WORKERS, ['tenant_id'], 'w'),
   order: 'handler_name',
   toText: (row: StoredRow<typeof WORKERS, 'handler_name'>) => JSON.stringify(row.handler_name),
   cheaper: TRY_LATER,

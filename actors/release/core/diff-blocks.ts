@@ -113,7 +113,6 @@ const MEMBERS: Readonly<Record<string, Member>> = {
   'step.rate_limit_key': { category: 'rate_limit_changed' },
   'step.queue_name': { category: 'queue_changed' },
   'step.send_window': { category: 'send_window_changed' },
-  'step.wait_for_input': { category: 'approval_gate_changed' },
   'step.output_schema': { category: 'output_schema_changed' },
   'step.merge_output': { category: 'params_changed', byDefault: true },
   'step.cancellable': { category: 'cancellable_changed', byDefault: true },
@@ -146,6 +145,7 @@ function memberChange(name: string, before: PlacedBlock, after: PlacedBlock): Ch
     return changed('structure_changed', `the number of ${name}`, old.length, now.length);
   }
   if (name === 'on_deadline_breach') return breachChange(old, now);
+  if (name === 'wait_for_input') return gateChange(old, now);
   const member = name === 'timeout' ? TIMEOUT : memberOf(after.block, name);
   if (member !== undefined) return changed(member.category, name, old, now);
   // Values of other members may be confidential.
@@ -185,6 +185,24 @@ function breachChange(old: JsonValue, now: JsonValue): Change[] {
   const severity = isPure ? 'behavioral' : 'side_effect_risk';
   return [{ category: 'timeout_changed', severity, what: 'on_deadline_breach changes' }];
 }
+
+/** Who may answer is shown apart: the text of a gate is clipped. */
+function gateChange(old: JsonValue, now: JsonValue): Change[] {
+  const category = 'approval_gate_changed';
+  const [before, after] = [gateIn(old), gateIn(now)];
+  return [
+    ...changed(category, 'wait_for_input', before.rest, after.rest),
+    ...changed(category, 'approvers', namesOf(before.groups), namesOf(after.groups)),
+  ];
+}
+
+function gateIn(gate: JsonValue): { readonly groups: readonly string[]; readonly rest: JsonValue } {
+  if (!isJsonObject(gate)) return { groups: [], rest: null };
+  const { approvers, ...rest } = gate;
+  return { groups: [...((approvers ?? []) as string[])].sort(compareText), rest };
+}
+
+const namesOf = (groups: readonly string[]) => (groups.length === 0 ? null : groups.join(', '));
 
 function withoutBlocks(value: JsonValue, lists: ReadonlySet<unknown>): JsonValue {
   if (lists.has(value)) return BLOCKS;

@@ -14,11 +14,16 @@ import {
   kindName,
   RootBlocks,
 } from '../../../schema/blocks.js';
+import type { CancelOn, CancelOnMember } from '../../../schema/cancel-on.js';
 import { DIFF_ENTRIES_MAX, type Entry, entryOf, SEVERITIES } from '../../../schema/diff-entry.js';
 import { findingText } from '../../../schema/finding.js';
+import { FLOW_KEYS, type FlowLimits } from '../../../schema/flow-limits.js';
+import { COLLECTING_KINDS, type CollectingKind } from '../../../schema/pending-start.js';
 import type { SemanticDiff } from '../../../schema/release.js';
+import type { SearchableMember } from '../../../schema/search.js';
 import { compareText, isDeepEqual } from '../../../src/base/bounds.js';
 import type { JsonObject, JsonValue } from '../../../src/base/json.js';
+import type { CollectingMembers } from '../../../src/core/collecting.js';
 import { lintDefinition } from '../../../src/core/lint/definition.js';
 import {
   type BlockTree,
@@ -31,7 +36,12 @@ import {
 import { blockChanges, effectSeverity, listed, withoutAbsent } from './diff-blocks.js';
 
 /** The compared members of a stored sequence. */
-export interface ReleaseSide extends Hooks {
+export interface ReleaseSide
+  extends Hooks,
+    FlowLimits,
+    CancelOnMember,
+    CollectingMembers,
+    SearchableMember {
   readonly blocks: readonly Block[];
   readonly input_schema?: JsonObject | null;
 }
@@ -68,6 +78,12 @@ function entriesOf(baseline: ReleaseSide, candidate: ReleaseSide): Entry[] {
     ...reordering(before, after),
     ...newCredentials(baseline, candidate),
     ...schemaChange(baseline.input_schema ?? null, candidate.input_schema ?? null),
+    ...FLOW_KEYS.flatMap((member) => limitsChange(member, baseline[member], candidate[member])),
+    ...cancelChange(baseline.cancel_on ?? [], candidate.cancel_on ?? []),
+    ...COLLECTING_KINDS.flatMap((kind) =>
+      collectingChange(kind, baseline[kind] ?? null, candidate[kind] ?? null),
+    ),
+    ...searchableChange(baseline.searchable ?? [], candidate.searchable ?? []),
     ...HOOK_LISTS.flatMap((list) => hookChange(list, baseline[list] ?? [], candidate[list] ?? [])),
   ];
   // Equivalent versions cannot have lost a reference.
@@ -185,6 +201,35 @@ function hookChange(list: HookList, before: readonly HookStep[], after: readonly
   const reaches = [...before, ...after].some(({ handler }) => handler === 'http_request');
   const severity = reaches ? 'side_effect_risk' : 'behavioral';
   return [entryOf('hooks_changed', `${list} changes`, { severity })];
+}
+
+/** Instances of both versions share the keys; each is judged by the limits of its own version. */
+function limitsChange(member: string, before: object | null | undefined, after: typeof before) {
+  if (isDeepEqual(withoutAbsent(before ?? {}), withoutAbsent(after ?? {}))) return [];
+  return [entryOf('limits_changed', `${member} changes`)];
+}
+
+function cancelChange(before: readonly CancelOn[], after: readonly CancelOn[]): Entry[] {
+  if (isDeepEqual(before.map(withoutAbsent), after.map(withoutAbsent))) return [];
+  return [entryOf('cancel_on_changed', 'cancel_on changes')];
+}
+
+/** With a batch, context.data is a list of what it was without one. */
+function collectingChange<Member extends object>(
+  kind: CollectingKind,
+  before: Member | null,
+  after: Member | null,
+): Entry[] {
+  if (isDeepEqual(before && withoutAbsent(before), after && withoutAbsent(after))) return [];
+  const isOther = kind === 'batch' && (before === null) !== (after === null);
+  const severity = isOther ? 'incompatible' : 'behavioral';
+  return [entryOf('collecting_changed', `${kind} changes`, { severity })];
+}
+
+/** Changes only by what instances are found. */
+function searchableChange(before: readonly string[], after: readonly string[]): Entry[] {
+  if (isDeepEqual([...before].sort(), [...after].sort())) return [];
+  return [entryOf('searchable_changed', 'searchable changes', { severity: 'informational' })];
 }
 
 function schemaChange(before: JsonObject | null, after: JsonObject | null): Entry[] {

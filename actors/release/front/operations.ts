@@ -1,6 +1,7 @@
 /** Releases on the front thread: reads, semantic diffs (docs/releases.md), and validations. */
 
 import { RELEASE_LIST_MAX } from '../../../schema/release.js';
+import { invalid, unprocessable } from '../../../src/base/errors.js';
 import { tenantOf } from '../../../src/base/tenancy.js';
 import { filtersOf } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
@@ -23,8 +24,9 @@ import {
   releaseRowOf,
   type StoredRelease,
 } from '../core/record.js';
-import { COMPARE_DEFINITIONS } from '../jobs.js';
+import { COMPARE_DEFINITIONS, DRY_RUN } from '../jobs.js';
 import { RELEASE_SQL } from '../loads.js';
+import { storedStart } from '../replay-reads.js';
 import { RELEASE_DECISIONS, RELEASES } from '../tables.js';
 import { definitionsOf, type ReleaseClient, Validations } from './validation.js';
 
@@ -87,6 +89,14 @@ export function openReleaseFront(kernel: FrontKernel<ReleaseClient>) {
       'sequences.compare': async (deps, { tenant, body }) => {
         const definitions = await definitionsOf(deps, tenantOf(tenant, body.tenant_id), body);
         return jsonReply(await offload.run(tenant, COMPARE_DEFINITIONS, definitions));
+      },
+      'instances.dryRun': async ({ reads }, { tenant, params, body }) => {
+        const owner = tenantOf(tenant, body.tenant_id);
+        const start = await rowOf(reads, storedStart, 'instance', params.id, owner);
+        const definition = JSON.stringify(body);
+        const end = await offload.run(tenant, DRY_RUN, { definition, start });
+        if (end.kind === 'ended') return jsonReply(end.text);
+        throw end.kind === 'invalid' ? invalid(end.message) : unprocessable(end.message);
       },
     },
     // Called while the shard still answers, so that releases in validation become drafts again.

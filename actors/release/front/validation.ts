@@ -94,10 +94,13 @@ export class Validations {
     await Promise.allSettled(this.#led);
   }
 
-  readonly #validate: Operation<'releases.validate'> = async (front, { tenant, params, body }) => {
+  readonly #validate: Operation<'releases.validate'> = async (
+    front,
+    { tenant, params, body, action },
+  ) => {
     const { skip, sample } = body;
     const begin = () =>
-      this.#deps.client.ask(SHARD, 'releases.beginValidation', tenant, params.id, body);
+      this.#deps.client.ask(SHARD, 'releases.beginValidation', tenant, params.id, body, { action });
     if (skip === true) return begin();
     if (this.#stopped.signal.aborted) throw unavailable('ENG_STOPPING', 'the engine is stopping');
     const leave = this.#places.take([tenant]);
