@@ -6,7 +6,7 @@
 
 import { EVENT_TTL_SECS_DEFAULT, type ReceivedEvent } from '../../schema/event.js';
 import { DATABASE_AWAY, type EngineError, tooLarge } from '../../src/base/errors.js';
-import { eventId, eventKeyId } from '../../src/base/ids.js';
+import { eventId, eventKeyId, eventNameId } from '../../src/base/ids.js';
 import type { JsonObject } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
 import type { Kernel } from '../runtime/kernel.js';
@@ -15,8 +15,8 @@ import type { Messages, Room } from '../runtime/room.js';
 import { type NowOptions, Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
 import { EventKey, type EventKeyRows, type OpenEvent } from './key.js';
-import type { EventLoads, EventTriggerRow } from './loads.js';
-import { EVENT } from './tables.js';
+import type { EventListenerRow, EventLoads } from './loads.js';
+import { COLLECTED_CANCEL, EVENT, EVENT_CANCEL } from './tables.js';
 
 /** The remaining triggers of an event. */
 export interface FiredEvent {
@@ -25,13 +25,22 @@ export interface FiredEvent {
   readonly fires: readonly string[] | null;
 }
 
+type StoredEventRow = Awaited<ReturnType<EventLoads['storedEvent']>>;
+
 interface NewEvent {
   readonly request: number;
   readonly tenant: string;
   readonly received: ReceivedEvent;
   /** JSON text. */
   readonly payload: string;
+  readonly listeners: Listeners;
+}
+
+interface Listeners {
+  /** Slugs of triggers. */
   readonly fires: readonly string[];
+  /** Whether instances or collected creations await the event to be cancelled. */
+  readonly cancels: boolean;
 }
 
 export class Events implements Room {
@@ -86,8 +95,8 @@ export class Events implements Room {
     this.#keys.start();
   }
 
-  /** @throws EngineError 413 */
-  receive(request: number, tenant: string, event: ReceivedEvent): void {
+  /** @param isQuiet it fires no triggers @throws EngineError 413 */
+  receive(request: number, tenant: string, event: ReceivedEvent, isQuiet = false): void {
     const { event_name: name, correlation_key: key } = event;
     const payload = JSON.stringify(event.payload ?? null);
     const { schedule, settings } = this.#deps;
@@ -96,15 +105,15 @@ export class Events implements Room {
     if (max > 0 && bytes > max) throw tooLarge(`payload is ${bytes} bytes, the limit is ${max}`);
     const id = eventKeyId(tenant, name, key ?? undefined);
     this.#keys.expect(id);
-    const found = this.#firedBy(tenant, event).catch(() => undefined);
+    const found = this.#listenersTo(tenant, event, isQuiet).catch(() => undefined);
     // Lookups may end in another order than that of arrival.
     const before = this.#lastSent.get(id);
-    const sent = Promise.all([found, before]).then(([fires]) => {
+    const sent = Promise.all([found, before]).then(([listeners]) => {
       if (this.#lastSent.get(id) === sent) this.#lastSent.delete(id);
       schedule(() => {
-        if (fires === undefined) this.#fail(request, DATABASE_AWAY);
+        if (listeners === undefined) this.#fail(request, DATABASE_AWAY);
         else {
-          const made = { request, tenant, received: event, payload, fires };
+          const made = { request, tenant, received: event, payload, listeners };
           this.#keys.tell(id, 'receive', (key) => this.#insert(id, key, made), request);
         }
       });
@@ -120,18 +129,23 @@ export class Events implements Room {
     this.#service.commitNow(turn, { key: `event:${id}` });
   }
 
-  async #firedBy(tenant: string, event: ReceivedEvent): Promise<string[]> {
-    const rows = await this.#deps.loader.eventTriggers({ tenant, name: event.event_name });
-    const isFired = ({ config }: EventTriggerRow) => {
-      const { correlation_key: key } = JSON.parse(config) as JsonObject;
-      return key == null || key === event.correlation_key;
+  /** Read from committed rows, so that every instance whose creation was answered before is found. */
+  async #listenersTo(tenant: string, event: ReceivedEvent, isQuiet: boolean): Promise<Listeners> {
+    const { event_name: name, correlation_key } = event;
+    const key = correlation_key ?? undefined;
+    const rows = await this.#deps.loader.eventListeners({ tenant, name, key });
+    const firedBy = ({ slug, config }: EventListenerRow) => {
+      if (isQuiet || slug === null || config === null) return [];
+      const { correlation_key: wanted } = JSON.parse(config) as JsonObject;
+      return wanted == null || wanted === key ? [slug] : [];
     };
-    return rows.filter(isFired).map(({ slug }) => slug);
+    return { fires: rows.flatMap(firedBy), cancels: rows.some(({ slug }) => slug === null) };
   }
 
   /** Committed on its own, so that a duplicate does not fail other events of its key. */
   #insert(keyId: string, key: EventKey, made: NewEvent): void {
-    const { request, tenant, received, payload, fires } = made;
+    const { request, tenant, received, payload, listeners } = made;
+    const { fires, cancels } = listeners;
     key.tenant ??= tenant;
     const now = this.#deps.now();
     const id = eventId(tenant, received.producer_event_id);
@@ -161,6 +175,13 @@ export class Events implements Room {
       ended_at: matched === 0 ? null : isoTime(now),
       fires: fires.length === 0 ? null : [...fires],
     });
+    if (cancels) {
+      for (const key of [keyId, eventNameId(tenant, received.event_name)]) {
+        const order = { event_id: id, key_id: key };
+        turn.put(EVENT_CANCEL.order, `${id}:${key}`, order);
+        turn.put(COLLECTED_CANCEL.order, `${id}:${key}`, order);
+      }
+    }
     turn.count('engine_events_received_total');
     const waits = [...targets.keys()];
     const settled: NowOptions['settled'] = (error, ack) => {
@@ -185,28 +206,49 @@ export class Events implements Room {
     event: OpenEvent,
     waits: readonly string[],
   ): void {
-    const { request, fires } = made;
+    const { request, listeners } = made;
+    const { fires, cancels } = listeners;
     const triggers = fires.length === 0 ? undefined : fires.length;
     const { id: event_id, matched } = event;
     const first = { matched_wait: waits[0], satisfied: matched > 0, matched, triggers };
-    const body = JSON.stringify({ event_id, duplicate: false, ...first });
-    const reply = { kind: 'reply', request, status: 201, body } as const;
-    this.#deps.release([triggers === undefined ? reply : { ...reply, fires: true }]);
+    const reply = (cancelled?: number) => {
+      const body = JSON.stringify({ event_id, duplicate: false, ...first, cancelled });
+      const given = { kind: 'reply', request, status: 201, body } as const;
+      this.#deps.release([triggers === undefined ? given : { ...given, fires: true }]);
+    };
+    if (cancels) this.#cancel(request, event_id, reply);
+    else reply();
     this.#keys.tell(keyId, 'stored', (key, turn) =>
       key === by ? key.stored(turn, event) : key.reread(),
     );
   }
 
+  /** The orders are carried out by the shards that have the instances. */
+  #cancel(request: number, id: string, reply: (cancelled?: number) => void): void {
+    const { release, shards } = this.#deps;
+    for (let shard = 0; shard < shards; shard++) {
+      release([
+        { kind: 'peer', shard, message: { kind: 'event.cancels' } },
+        { kind: 'peer', shard, message: { kind: 'start.cancels' } },
+      ]);
+    }
+    this.#read(request, id, (row) => reply(row?.cancelled || undefined));
+  }
+
   #repeat(request: number, id: string): void {
-    const { loader, schedule, release } = this.#deps;
+    this.#read(request, id, (row) => {
+      const matched = row?.status === 'consumed' ? row.matched : 0;
+      const cancelled = row?.cancelled || undefined;
+      const now = { duplicate: true, satisfied: matched > 0, matched, cancelled };
+      const body = JSON.stringify({ event_id: id, ...now });
+      this.#deps.release([{ kind: 'reply', request, status: 200, body }]);
+    });
+  }
+
+  #read(request: number, id: string, then: (row: StoredEventRow) => void): void {
+    const { loader, schedule } = this.#deps;
     loader.storedEvent(id).then(
-      (row) =>
-        schedule(() => {
-          const matched = row?.status === 'consumed' ? row.matched : 0;
-          const now = { duplicate: true, satisfied: matched > 0, matched };
-          const body = JSON.stringify({ event_id: id, ...now });
-          release([{ kind: 'reply', request, status: 200, body }]);
-        }),
+      (row) => schedule(() => then(row)),
       () => schedule(() => this.#fail(request, DATABASE_AWAY)),
     );
   }

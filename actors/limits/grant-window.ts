@@ -29,9 +29,10 @@ export class GrantWindow {
     this.#windowMs = windowMs;
   }
 
-  isEmpty(now: UnixMs): boolean {
+  /** Whether its rows have everything that it knows: no grant is unreported, and no time is reserved. */
+  isAtRest(now: UnixMs): boolean {
     this.#forget(now);
-    return this.#size === 0 && this.#places.length === 0;
+    return this.#open.size === 0 && this.#places.length === 0;
   }
 
   grant(number: number, usableUntil: UnixMs): void {

@@ -29,8 +29,18 @@ export const RATE_LIMIT = mutations('rateLimit', {
 export const RATE_GRANTS = table(
   'rate_grants',
   ['limit_id', 'granted_at', 'id'],
-  { limit_id: 'uuid', granted_at: 'timestamptz', id: 'uuid', count: 'integer' },
-  { ofTenant: 'limit_id in (select id from rate_limits where tenant_id = $T)' },
+  {
+    limit_id: 'uuid',
+    granted_at: 'timestamptz',
+    id: 'uuid',
+    count: 'integer',
+    tenant_id: 'text?',
+  },
+  {
+    // Grants from before migration 0046 have no tenant.
+    ofTenant: '(tenant_id = $T or limit_id in (select id from rate_limits where tenant_id = $T))',
+    follows: 'rate_limits',
+  },
 );
 
 export const RATE_GRANT = mutations('rateGrant', {
@@ -45,4 +55,23 @@ where g.limit_id = r.limit_id and g.granted_at < r.before`,
   insert: insert(RATE_GRANTS),
 });
 
-export const LIMIT_STORE = [PERMIT, RATE_LIMIT, RATE_GRANT];
+export const START_GRANTS = table(
+  'start_grants',
+  ['key_id', 'granted_at', 'id'],
+  { key_id: 'uuid', granted_at: 'timestamptz', id: 'uuid', tenant_id: 'text', count: 'integer' },
+  { follows: 'instances' },
+);
+
+export const START_GRANT = mutations('startGrant', {
+  prune: special(
+    START_GRANTS,
+    'latest',
+    { key_id: 'uuid', before: 'timestamptz' },
+    (rows) => `
+delete from start_grants g using ${rows}
+where g.key_id = r.key_id and g.granted_at < r.before`,
+  ),
+  insert: insert(START_GRANTS),
+});
+
+export const LIMIT_STORE = [PERMIT, RATE_LIMIT, RATE_GRANT, START_GRANT];

@@ -10,17 +10,23 @@
  */
 
 import type { CronSchedule, UpdateSchedule } from '../../schema/cron.js';
-import { type Priority, priorityRank, rankOf } from '../../schema/states.js';
-import { EngineError, unavailable } from '../../src/base/errors.js';
+import type { CreateInstance, InstanceCreated } from '../../schema/instance.js';
+import { type Priority, rankOf } from '../../schema/states.js';
+import { type EngineError, unavailable, unprocessable } from '../../src/base/errors.js';
 import { firedInstanceId } from '../../src/base/ids.js';
 import { isForeign, owned } from '../../src/base/tenancy.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { checkUnchanged, updatedAt } from '../../src/base/unchanged-since.js';
+import { keyProblem } from '../../src/core/flow-limits.js';
 import type { Plan } from '../../src/core/plan.js';
 import { sequenceNotFound } from '../../src/core/sequence-not-found.js';
 import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
+import { putCancelWaits } from '../instance/cancel-waits.js';
+import { startedData } from '../instance/collected.js';
+import { cancelProblem } from '../instance/creation.js';
 import { type InstanceRecord, nameIn, newRecord, wholeLine } from '../instance/record.js';
+import { putSearchTerms } from '../instance/search-terms.js';
 import { INSTANCE, TIMER } from '../instance/tables.js';
 import { cohortKeyIn, isPinned } from '../release/attribution.js';
 import type { Routing } from '../release/routing.js';
@@ -65,7 +71,7 @@ export interface CreatedRun {
 export interface Look {
   /** The schedule when the lookup began. */
   readonly row: CronSchedule;
-  readonly run: string;
+  readonly run: Run;
   readonly target: string;
 }
 
@@ -91,9 +97,12 @@ export interface Found {
   readonly sequence: StoredSequence | undefined;
   /** Unfinished earlier runs; empty if the policy ignores them. */
   readonly runs: readonly string[];
+  /** The sequence collects creations: the answer to that of the run, which is durable, or its refusal. */
+  readonly collected?: InstanceCreated | undefined;
+  readonly refusal?: EngineError | undefined;
 }
 
-type Run = { readonly id: string; readonly idempotency_key: string | null };
+export type Run = { readonly id: string; readonly idempotency_key: string | null };
 
 /** A run on request, after its lookup. */
 export interface RequestedRun extends Run {
@@ -225,13 +234,12 @@ export class Cron {
     if (this.#deps.plans.isBlocked(sequence.id)) {
       throw unavailable('ENG_OVERLOADED', `sequence ${sequence.id} is being deleted`);
     }
-    const problem = sequence.checkInput?.(row.context.data);
-    if (problem !== undefined) {
-      const message = `unprocessable entity: context.data of the schedule ${problem}`;
-      throw new EngineError('ENG_INPUT_SCHEMA', message);
+    const problem = inputProblem(row, id, sequence);
+    if (problem !== null) {
+      throw unprocessable(problem.replace('context.data', 'context.data of the schedule'));
     }
     const now = this.#deps.now();
-    this.#insertRun(turn, row, { id, idempotency_key }, now);
+    this.#insertRun(turn, row, { id, idempotency_key }, now, sequence.plan);
     this.#step = {};
     // A lookup in progress does not include this run.
     this.#looking = undefined;
@@ -259,14 +267,15 @@ export class Cron {
   due(turn: Turn): void {
     const row = this.#row as CronSchedule;
     const { plans, look } = this.#deps;
-    const run = firedInstanceId(row.id, fireTimeOf(row));
-    const target = this.#targetOf(row, run);
+    const run = firedRun(row);
+    const target = this.#targetOf(row, run.id);
     if (this.#isBlocked(row, target)) {
       this.#later(LATER_MS);
       return;
     }
     const sequence = plans.get(target);
-    if (sequence !== undefined && row.overlap_policy === 'allow') {
+    const isCollected = sequence?.collecting !== undefined;
+    if (sequence !== undefined && row.overlap_policy === 'allow' && !isCollected) {
       this.#fire(turn, row, sequence);
       return;
     }
@@ -287,7 +296,7 @@ export class Cron {
     if (this.#looking !== look) return 'done';
     this.#looking = undefined;
     const row = this.#row as CronSchedule;
-    const isElsewhere = target !== this.#targetOf(row, look.run);
+    const isElsewhere = target !== this.#targetOf(row, look.run.id);
     if (isElsewhere || this.#isBlocked(row, target)) {
       this.#later(0);
       return 'done';
@@ -300,7 +309,10 @@ export class Cron {
     }
     if (missing !== undefined) remember(this.#id, { missing: undefined });
     const { overlap_policy: policy } = row;
-    if (policy === 'buffer_one' && runs.length > 0) {
+    if (found.refusal !== undefined) this.#goOn(turn, row, { last_error: found.refusal.message });
+    else if (found.collected !== undefined) {
+      this.#goOn(turn, row, { last_triggered_at: isoTime(this.#deps.now()), last_error: null });
+    } else if (policy === 'buffer_one' && runs.length > 0) {
       this.#deps.awaitRuns(this.#id, runs);
       this.#later(BUFFERED_AGAIN_MS);
     } else if (policy === 'skip' && runs.length > 0) {
@@ -325,32 +337,34 @@ export class Cron {
     const { spent: last } = memo(this.#id);
     const spent = last?.at === at ? last : undefined;
     if (last !== undefined) remember(this.#id, { spent: undefined });
-    const error = sequence === undefined ? missingText(row, named) : inputText(row, sequence);
+    const id = firedInstanceId(row.id, at);
+    const error =
+      sequence === undefined ? missingText(row, named) : inputProblem(row, id, sequence);
     if (spent !== undefined || error !== null) {
       this.#goOn(turn, row, { last_error: error ?? spent?.error ?? null });
       return;
     }
     const now = this.#deps.now();
-    const idempotency_key = `cron:${row.id}:${isoTime(at)}`;
     turn.gate = 'exists';
-    const run = { id: firedInstanceId(row.id, at), idempotency_key };
-    const inserted = this.#insertRun(turn, row, run, now);
+    const run = firedRun(row);
+    const inserted = this.#insertRun(turn, row, run, now, sequence?.plan);
     this.#goOn(turn, row, { last_triggered_at: isoTime(now), last_error: null });
     this.#step = { firing: at, created: sequence && { ...inserted, plan: sequence.plan } };
   }
 
-  #insertRun(turn: Turn, row: CronSchedule, { id, idempotency_key }: Run, now: UnixMs) {
-    const { tenant_id, namespace, timezone, metadata, context, timeout } = row;
-    const priority = row.priority.toLowerCase() as Priority;
+  #insertRun(turn: Turn, row: CronSchedule, run: Run, now: UnixMs, plan: Plan | undefined) {
+    const { id } = run;
+    const { tenant_id } = row;
     const { asked: sequence_id, route } = aimOf(this.#deps, row, id);
-    const started = { timezone, metadata, context, priority, timeout, idempotency_key };
-    const body = { sequence_id, tenant_id, namespace, ...started };
-    const record = newRecord({ id, body, route }, now);
-    const rank = rankOf(priorityRank(priority));
+    const body = { ...bodyOf(row, run), sequence_id };
+    const record = newRecord({ id, body, route }, now, plan);
+    const rank = rankOf(record.priority);
     const line = wholeLine(record, '', row.id);
     turn.put(INSTANCE.insert, id, line);
     const timer = { instance_id: id, fire_at: isoTime(now), recover: false, rank };
     turn.put(TIMER.set, id, timer);
+    putCancelWaits(record, turn);
+    putSearchTerms(turn, record, plan?.searchable);
     turn.count('engine_cron_triggered_total');
     turn.effects.push({ kind: 'counted', tenant: tenant_id, change: 'created' });
     turn.effects.push({ kind: 'continue', instance: id, rank });
@@ -368,16 +382,41 @@ export class Cron {
   }
 }
 
+/** The run of the current fire. */
+function firedRun(row: CronSchedule): Run {
+  const at = fireTimeOf(row);
+  const idempotency_key = `cron:${row.id}:${isoTime(at)}`;
+  return { id: firedInstanceId(row.id, at), idempotency_key };
+}
+
+/** The creation of a run as a request. */
+export function bodyOf(row: CronSchedule, { idempotency_key }: Run): CreateInstance {
+  const { tenant_id, namespace, sequence_id, sequence, version } = row;
+  const { timezone, metadata, context, timeout } = row;
+  const priority = row.priority.toLowerCase() as Priority;
+  const started = { timezone, metadata, context, priority, timeout, idempotency_key };
+  return { tenant_id, namespace, sequence_id, sequence, version, ...started };
+}
+
 /** `last_error` of a fire whose sequence is missing. */
 function missingText(row: CronSchedule, named: NamedId): string {
   const what = sequenceNotFound(row.sequence_id, nameIn(row), named);
   return named === null ? what : `${what} is not found`;
 }
 
-/** `last_error` of a fire with invalid input; null when it is valid. */
-function inputText({ context }: CronSchedule, { checkInput }: StoredSequence): string | null {
+/** Why the sequence does not accept the context of the schedule; null when it does. */
+export function inputProblem(
+  { context, namespace }: CronSchedule,
+  id: string,
+  sequence: StoredSequence,
+): string | null {
+  const { checkInput, plan } = sequence;
   const problem = checkInput?.(context.data);
-  return problem === undefined ? null : `context.data ${problem}`;
+  if (problem !== undefined) return `context.data ${problem}`;
+  const { config = {} } = context;
+  const data = startedData(context.data, sequence);
+  const limit = plan.flow && keyProblem(plan.flow, plan.name, { id, namespace, data, config });
+  return limit ?? cancelProblem(sequence, { id, data, config }) ?? null;
 }
 
 /**

@@ -11,15 +11,16 @@ import { Schedules } from './schedules.js';
 export interface ScheduleNeeds
   extends Pick<CatalogRoom, 'plans' | 'names'>,
     Pick<ReleaseRoom, 'routing'>,
-    Pick<InstanceRoom, 'instances' | 'env'> {}
+    Pick<InstanceRoom, 'instances' | 'creations' | 'env'> {}
 
 export function openSchedules(kernel: Kernel<ScheduleNeededLoads>, needs: ScheduleNeeds) {
-  const { plans, names, routing, instances, env } = needs;
+  const { plans, names, routing, instances, creations, env } = needs;
   const schedules = new Schedules({
     ...kernel,
     plans,
     names,
     routing,
+    create: (request, run) => creations.again(request, run),
     sendToRun: (run, message) => instances.send(run, message),
     adoptRun: ({ record, plan, characters }) =>
       instances.adopt(firstActor(env, record, plan), characters),

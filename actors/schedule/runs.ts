@@ -1,7 +1,8 @@
 /** The lookup before a schedule creates an instance, by time or on request, and runs on request. */
 
 import type { CronSchedule, ScheduleRun } from '../../schema/cron.js';
-import { conflict, notFound } from '../../src/base/errors.js';
+import type { InstanceCreated } from '../../schema/instance.js';
+import { conflict, notFound, UNKNOWN_OUTCOME } from '../../src/base/errors.js';
 import { askedRunId, routeOf } from '../../src/base/ids.js';
 import { owned } from '../../src/base/tenancy.js';
 import { sequenceNotFound } from '../../src/core/sequence-not-found.js';
@@ -9,11 +10,11 @@ import type { Names } from '../catalog/names.js';
 import type { Plans } from '../catalog/plans.js';
 import type { InstanceLoads } from '../instance/loads.js';
 import type { InstanceMessage } from '../instance/messages.js';
-import { nameIn } from '../instance/record.js';
+import { type NewInstance, nameIn } from '../instance/record.js';
 import type { Routing } from '../release/routing.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Service } from '../runtime/service.js';
-import { aimOf, type Found, type RequestedRun } from './cron.js';
+import { aimOf, bodyOf, type Found, inputProblem, type RequestedRun, type Run } from './cron.js';
 import { type ScheduleLoads, scheduleOf } from './loads.js';
 
 export type ScheduleNeededLoads = ScheduleLoads & Pick<InstanceLoads, 'instances'>;
@@ -24,24 +25,53 @@ export interface RunsDeps extends Kernel<ScheduleNeededLoads> {
   readonly routing: Routing;
   /** Sends a message to an instance of this shard. */
   readonly sendToRun: (run: string, message: InstanceMessage) => void;
+  /** Creates a run as a request would. */
+  readonly create: (request: number, run: NewInstance) => void;
 }
 
-/** If the policy cancels earlier runs, they are cancelled before this resolves. */
-export async function findRun(deps: RunsDeps, row: CronSchedule, run: string): Promise<Found> {
+/**
+ * If the policy cancels earlier runs, they are cancelled before this resolves. A run whose sequence collects creations
+ * is collected before, whatever the policy is.
+ */
+export async function findRun(deps: RunsDeps, row: CronSchedule, run: Run): Promise<Found> {
   const { plans, names, loader } = deps;
   const name = nameIn(row);
   const named = name && (await names.load(name));
-  const { target } = aimOf(deps, row, run);
+  const { target } = aimOf(deps, row, run.id);
+  const known = target === '' ? undefined : await plans.load(target);
+  if (known?.collecting !== undefined) {
+    return { named, target, sequence: known, runs: [], ...(await collected(deps, row, run)) };
+  }
   const [sequence, runs] = await Promise.all([
-    target === '' ? undefined : plans.load(target),
+    known,
     row.overlap_policy === 'allow' ? [] : loader.activeRuns(row.id),
   ]);
-  const isAccepted =
-    sequence !== undefined && sequence.checkInput?.(row.context.data) === undefined;
+  const isAccepted = sequence !== undefined && inputProblem(row, run.id, sequence) === null;
   if (row.overlap_policy === 'cancel_previous' && isAccepted) {
     await Promise.all(runs.map((earlier) => cancel(deps, earlier, row.tenant_id)));
   }
   return { named, target, sequence, runs };
+}
+
+/** The answer may be lost with a thread; the repeated creation has the same key. */
+const ANSWER_MS_MAX = 30_000;
+
+/** Rejects when the outcome is unknown. */
+function collected(
+  { clock, create, internalRequests, schedule }: RunsDeps,
+  row: CronSchedule,
+  run: Run,
+): Promise<Pick<Found, 'collected' | 'refusal'>> {
+  return new Promise((resolve, reject) => {
+    const timeout = clock.setTimeout(() => reject(UNKNOWN_OUTCOME), ANSWER_MS_MAX);
+    const request = internalRequests.open((answer) => {
+      clock.clearTimeout(timeout);
+      if (!('error' in answer)) resolve({ collected: JSON.parse(answer.body) as InstanceCreated });
+      else if (answer.error.status < 500) resolve({ refusal: answer.error });
+      else reject(answer.error);
+    });
+    schedule(() => create(request, { id: run.id, body: bodyOf(row, run) }));
+  });
 }
 
 /** Resolves when the run has received the signal or has ended; rejects when that is unknown. */
@@ -85,7 +115,12 @@ export async function requestedRun(
     ]);
     const schedule = scheduleOf(owned(row, tenant, `cron schedule ${id}`));
     if (known !== undefined) return { id: run, deduplicated: true, instance_id: run };
-    const { named, target, sequence, runs } = await findRun(deps, schedule, run);
+    const found = await findRun(deps, schedule, { id: run, idempotency_key });
+    if (found.refusal !== undefined) throw found.refusal;
+    if (found.collected !== undefined) {
+      return { ...found.collected, instance_id: found.collected.id };
+    }
+    const { named, target, sequence, runs } = found;
     if (sequence === undefined) {
       throw notFound(sequenceNotFound(schedule.sequence_id, nameIn(schedule), named));
     }

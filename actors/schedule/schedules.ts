@@ -8,6 +8,7 @@ import type {
   CreateSchedule,
   CronSchedule,
   RunSchedule,
+  ScheduleRun,
   UpdateSchedule,
 } from '../../schema/cron.js';
 import { BackgroundJob } from '../../src/base/background-job.js';
@@ -145,10 +146,7 @@ export class Schedules implements Room {
       log,
       name: 'schedules',
       everyMs: deps.settings.cronTickMs,
-      run: () =>
-        this.#scan().catch((error: unknown) =>
-          log.debug({ err: error }, 'schedules were not read'),
-        ),
+      run: () => this.#scan(),
     });
   }
 
@@ -267,7 +265,8 @@ export class Schedules implements Room {
       this.#host.tell(id, { kind: 'run', request: own, take });
     };
     const deps = { ...this.#deps, service: this.#service, send };
-    this.#service.answer(request, 201, id, () =>
+    const status = ({ collected }: ScheduleRun) => (collected === true ? 202 : 201);
+    this.#service.answer(request, status, id, () =>
       requestedRun(deps, tenant, id, body.idempotency_key || null),
     );
   }

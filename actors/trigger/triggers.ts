@@ -1,6 +1,7 @@
 /** The owner of triggers, on the first shard. It caches no rows: each request reads, decides, and commits one unit. */
 
 import { changedTo } from '../../schema/change-shapes.js';
+import { KEY_LENGTH_MAX, NAME_LENGTH_MAX } from '../../schema/common.js';
 import { findingOfStray } from '../../schema/finding.js';
 import { matchRoute } from '../../schema/route-match.js';
 import {
@@ -21,7 +22,15 @@ import { type RowSecretsDeps, storedSecret, warnIfWeak } from '../runtime/row-se
 import type { NamedId, SequenceName } from '../runtime/sequence-name.js';
 import { Service } from '../runtime/service.js';
 import { Turn } from '../runtime/turn.js';
-import { type TriggerLoads, type TriggerRow, wireTrigger } from './loads.js';
+import { publishProblem } from './core/publishing.js';
+import { secretsOf, verifyProblem } from './core/schemes.js';
+import {
+  publishIn,
+  type TriggerLoads,
+  type TriggerRow,
+  verificationIn,
+  wireTrigger,
+} from './loads.js';
 import { TRIGGER } from './tables.js';
 
 export type TriggerNeededLoads = TriggerLoads & {
@@ -55,23 +64,26 @@ export class Triggers {
     if (type === 'webhook' && !isReached(slug)) {
       throw invalid(`slug must not be ${slug}: /webhooks/${slug} is another address`);
     }
+    checkVerify(type, body);
     const at = isoTime(this.#deps.now());
     this.#service.answer(request, 201, slug, async () => {
       if ((await this.#read(slug)) !== undefined) throw conflict(`trigger ${slug} exists`);
-      return this.#putChecked({
+      const row = {
         slug,
         tenant_id,
         namespace: body.namespace ?? NAMESPACE_DEFAULT,
-        sequence_name: body.sequence_name,
+        sequence_name: body.sequence_name ?? null,
         version: body.version ?? null,
         trigger_type: type,
-        secret: body.secret == null ? null : this.#sealed({ slug, tenant_id }, body.secret),
+        ...this.#authentication({ slug, tenant_id }, body),
         config: JSON.stringify(config),
+        publish: textOrNull(body.publish),
         event_name,
         enabled: body.enabled ?? true,
         created_at: at,
         updated_at: at,
-      });
+      };
+      return this.#put(request, row, false);
     });
   }
 
@@ -79,15 +91,16 @@ export class Triggers {
     this.#service.answer(request, 200, slug, async () => {
       const row = await this.#own(tenant, slug);
       checkUnchanged(body.if_unchanged_since, row.updated_at);
-      const { secret } = body;
+      checkVerify(row.trigger_type, body);
       const before = JSON.parse(row.config) as JsonObject;
       const config = changedTo(body.config as JsonObject | null | undefined, before, {});
       const changed = {
         ...row,
-        sequence_name: body.sequence_name ?? row.sequence_name,
+        sequence_name: changedTo(body.sequence_name, row.sequence_name, null),
         version: changedTo(body.version, row.version, null),
-        secret: changedTo(secret && this.#sealed(row, secret), row.secret, null),
+        ...this.#authentication(row, body, row),
         config: JSON.stringify(config),
+        publish: body.publish === undefined ? row.publish : textOrNull(body.publish),
         event_name: eventIn(row.trigger_type, config),
         enabled: changedTo(body.enabled, row.enabled, true),
         updated_at: updatedAt(this.#deps.now(), row.updated_at),
@@ -95,14 +108,14 @@ export class Triggers {
       const { sequence_name, version } = row;
       const isSame = changed.sequence_name === sequence_name && changed.version === version;
       // A trigger whose sequence is deleted can be disabled.
-      return isSame ? this.#put(changed) : this.#putChecked(changed);
+      return this.#put(request, changed, isSame);
     });
   }
 
   #delete({ request, tenant, target: slug }: Call): void {
     this.#service.answer(request, 204, slug, async () => {
       const { tenant_id } = await this.#own(tenant, slug);
-      const turn = new Turn(tenant_id);
+      const turn = new Turn(tenant_id, request);
       turn.put(TRIGGER.clear, slug, { slug });
       await this.#service.commit(turn, { key: `trigger:${slug}` });
       return undefined;
@@ -117,31 +130,86 @@ export class Triggers {
     return owned(await this.#read(slug), tenant, `trigger ${slug}`);
   }
 
-  /** Rejects with 404 for an unknown sequence. */
-  async #putChecked(row: TriggerRow): Promise<Trigger> {
-    const { tenant_id: tenant, namespace, sequence_name: name, version } = row;
-    const named = { tenant, namespace, name, version };
-    const sequence = await this.#service.read(() => this.#deps.loader.namedSequence(named));
-    if (sequence == null) throw notFound(sequenceNotFound(null, named, sequence));
-    return this.#put(row);
-  }
-
-  async #put(row: TriggerRow): Promise<Trigger> {
-    const turn = new Turn();
-    const secret = row.secret === null ? null : (JSON.parse(row.secret) as object);
-    const config = JSON.parse(row.config) as JsonObject;
-    turn.put(TRIGGER.set, row.slug, { ...row, config, secret });
+  /** Rejects with 400 for members that do not go together, and with 404 for an unknown sequence. */
+  async #put(request: number, row: TriggerRow, isOfSameSequence: boolean): Promise<Trigger> {
+    const problem = problemOf(row);
+    if (problem !== undefined) throw invalid(problem);
+    if (!isOfSameSequence) await this.#expectSequence(row);
+    const turn = new Turn(row.tenant_id, request);
+    turn.put(TRIGGER.set, row.slug, {
+      ...row,
+      config: JSON.parse(row.config),
+      publish: publishIn(row),
+      secret: JSON.parse(row.secret ?? 'null'),
+      verify: verificationIn(row),
+    });
     await this.#service.commit(turn, { key: `trigger:${row.slug}` });
     return wireTrigger(row);
   }
 
-  #sealed({ slug: id, tenant_id }: Pick<TriggerRow, 'slug' | 'tenant_id'>, secret: string): string {
+  async #expectSequence(row: TriggerRow): Promise<void> {
+    const { tenant_id: tenant, namespace, sequence_name: name, version } = row;
+    if (name === null) return;
+    const named = { tenant, namespace, name, version };
+    const sequence = await this.#service.read(() => this.#deps.loader.namedSequence(named));
+    if (sequence == null) throw notFound(sequenceNotFound(null, named, sequence));
+  }
+
+  /** The secret of a trigger with `verify` is stored as a list. @throws EngineError 400 */
+  #authentication(
+    place: TriggerPlace,
+    { secret, verify }: Pick<UpdateTrigger, 'secret' | 'verify'>,
+    before: Authentication = NO_AUTHENTICATION,
+  ): Authentication {
+    if (verify != null) {
+      if (secret != null)
+        throw invalid('secret must not be given beside verify, which has its own');
+      const problem = verifyProblem(verify);
+      if (problem !== undefined) throw invalid(problem);
+      const { secret: given, ...settings } = verify;
+      const secrets = secretsOf(given);
+      const sealed = this.#sealed(place, JSON.stringify(secrets), secrets);
+      return { verify: JSON.stringify(settings), secret: sealed };
+    }
+    if (before.verify !== null && verify === undefined) {
+      if (secret != null) throw invalid('secret must be given in verify, by which it is verified');
+      return { verify: before.verify, secret: before.secret };
+    }
+    const own = before.verify === null ? before.secret : null;
+    const sealed = secret && this.#sealed(place, secret, [secret]);
+    return { verify: null, secret: changedTo(sealed, own, null) };
+  }
+
+  #sealed({ slug: id, tenant_id }: TriggerPlace, text: string, secrets: readonly string[]): string {
     const { keyring, log } = this.#deps;
     const fields = { trigger: id };
     if (keyring === undefined) log.warn(fields, 'the secret of a trigger is stored unsealed');
-    warnIfWeak(this.#deps, secret, fields);
-    return JSON.stringify(storedSecret(this.#deps, { id, tenant_id }, secret));
+    for (const secret of secrets) warnIfWeak(this.#deps, secret, fields);
+    return JSON.stringify(storedSecret(this.#deps, { id, tenant_id }, text));
   }
+}
+
+type TriggerPlace = Pick<TriggerRow, 'slug' | 'tenant_id'>;
+type Authentication = Pick<TriggerRow, 'secret' | 'verify'>;
+const NO_AUTHENTICATION: Authentication = { secret: null, verify: null };
+
+const textOrNull = (value: object | null | undefined) =>
+  value == null ? null : JSON.stringify(value);
+
+/** Members that do not go together, or templates that can never be rendered. */
+function problemOf(row: TriggerRow): string | undefined {
+  const publish = publishIn(row);
+  if ((publish === null) === (row.sequence_name === null)) {
+    return 'the trigger must have exactly one of sequence_name and publish';
+  }
+  if (publish === null) return undefined;
+  if (row.version !== null) return 'version goes with sequence_name';
+  return publishProblem(publish);
+}
+
+/** Nobody sends a request to a trigger of events. @throws EngineError 400 */
+function checkVerify(type: string, { verify }: Pick<UpdateTrigger, 'verify'>): void {
+  if (type === 'event' && verify != null) throw invalid('verify is for webhook triggers');
 }
 
 /** Whether the slug is not the address of another route below /webhooks. */
@@ -165,6 +233,13 @@ function eventIn(type: string, config: JsonObject): string | null {
   }
   if (key != null && (typeof key !== 'string' || key.trim() === '')) {
     throw invalid('config.correlation_key must be a text that is not blank');
+  }
+  for (const [member, text, max] of [
+    ['event_name', name, NAME_LENGTH_MAX],
+    ['correlation_key', key ?? '', KEY_LENGTH_MAX],
+  ] as const) {
+    if ([...text].length <= max) continue;
+    throw invalid(`config.${member} must have at most ${max} characters`);
   }
   return name;
 }

@@ -6,8 +6,8 @@
 
 import type { WebhookEvent } from '../../src/core/webhook.js';
 import type { Kernel } from '../runtime/kernel.js';
-import { Replica } from '../runtime/replica.js';
 import type { Messages, Room } from '../runtime/room.js';
+import { TenantReplica } from '../runtime/tenant-replica.js';
 import {
   type Subscription,
   type SubscriptionRow,
@@ -24,18 +24,12 @@ export interface SubscribersDeps
   readonly deleted: (subscriptions: ReadonlySet<string>) => void;
 }
 
-/** Stands for every tenant in a change report. */
-export const EVERY_TENANT = '';
-const OWNER = 0;
-/** Rows of one query, about a megabyte. */
-const PAGE_ROWS = 2_000;
-
 export class Subscribers implements Room {
   readonly #deps: SubscribersDeps;
   readonly #ofDeployment: readonly WebhookTarget[];
   #byTenant = new Map<string, readonly Subscription[]>();
   #byId = new Map<string, Subscription>();
-  readonly #rows: Replica<string>;
+  readonly #rows: TenantReplica<SubscriptionRow>;
 
   readonly messages = {
     'subscriptions.read': ({ version, tenants }) => this.#rows.changed(version, tenants),
@@ -44,24 +38,18 @@ export class Subscribers implements Room {
   constructor(deps: SubscribersDeps) {
     this.#deps = deps;
     this.#ofDeployment = deps.urls.map((url) => ({ url, subscription: null }));
-    this.#rows = new Replica(deps, {
-      read: (tenants) => this.#read(tenants),
-      failed: (err) =>
-        deps.log.warn({ err }, 'webhook subscriptions could not be read; trying again'),
-      settled: (version) => {
-        const message = { kind: 'subscriptions.settled', version, shard: deps.shard } as const;
-        deps.release([{ kind: 'peer', shard: OWNER, message }]);
-      },
+    const { loader, shard } = deps;
+    this.#rows = new TenantReplica<SubscriptionRow>(deps, {
+      name: 'webhook subscriptions',
+      page: (after, limit) => loader.allSubscriptions(after?.id, limit),
+      ofTenants: loader.subscriptions,
+      take: (rows, tenants) => this.#take(rows, tenants),
+      settled: (version) => ({ kind: 'subscriptions.settled', version, shard }),
     });
   }
 
-  /** Rejects when the rows cannot be read. */
-  prepare(): Promise<void> {
-    return this.#rows.start([EVERY_TENANT]);
-  }
-
-  stop(): void {
-    this.#rows.stop();
+  get parts() {
+    return [this.#rows];
   }
 
   get size(): number {
@@ -79,41 +67,10 @@ export class Subscribers implements Room {
     return [...this.#ofDeployment, ...wanting.map(({ id, url }) => ({ url, subscription: id }))];
   }
 
-  /** Resolves when the subscriptions of the tenant were read again. */
-  tenantComes(tenant: string): Promise<void> {
-    return this.#rows.readAnew([tenant]);
-  }
-
-  writerReady(): void {
-    this.#rows.reread([EVERY_TENANT]);
-  }
-
-  /** Returns a function that applies the rows. */
-  async #read(tenants: ReadonlySet<string>): Promise<() => void> {
-    if (tenants.has(EVERY_TENANT)) {
-      const rows = await this.#readAll();
-      return () => {
-        const all = [...this.#byTenant.keys(), ...rows.map((row) => row.tenant_id)];
-        this.#take(new Set(all), rows);
-      };
-    }
-    const rows = await this.#deps.loader.subscriptions([...tenants]);
-    return () => this.#take(tenants, rows);
-  }
-
-  async #readAll(): Promise<SubscriptionRow[]> {
-    const rows: SubscriptionRow[] = [];
-    for (;;) {
-      const page = await this.#deps.loader.allSubscriptions(rows.at(-1)?.id, PAGE_ROWS);
-      rows.push(...page);
-      if (page.length < PAGE_ROWS) return rows;
-    }
-  }
-
-  /** Replaces the subscriptions of these tenants. */
-  #take(tenants: ReadonlySet<string>, rows: readonly SubscriptionRow[]): void {
+  /** Replaces the subscriptions of these tenants, or of all. */
+  #take(rows: readonly SubscriptionRow[], tenants: ReadonlySet<string> | undefined): void {
     const deleted = new Set<string>();
-    for (const tenant of tenants) {
+    for (const tenant of tenants ?? [...this.#byTenant.keys()]) {
       for (const { id } of this.#byTenant.get(tenant) ?? []) deleted.add(id);
       this.#byTenant.delete(tenant);
     }

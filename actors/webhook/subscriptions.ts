@@ -29,9 +29,10 @@ import {
   warnIfWeak,
 } from '../runtime/row-secrets.js';
 import { Service } from '../runtime/service.js';
+import { EVERY_TENANT } from '../runtime/tenant-replica.js';
 import { Turn } from '../runtime/turn.js';
 import { type Subscription, subscriptionOf, type WebhookLoads } from './loads.js';
-import { EVERY_TENANT, type Subscribers } from './subscribers.js';
+import type { Subscribers } from './subscribers.js';
 import { SUBSCRIPTION, WEBHOOK } from './tables.js';
 
 export interface SubscriptionsDeps extends Kernel<WebhookLoads>, RowSecretsDeps {
@@ -76,10 +77,14 @@ export class Subscriptions implements Room {
     const tenant = tenantOf(header, body.tenant_id);
     if (tenant.trim() === '') throw invalid('tenant_id must not be blank');
     this.#checkUrl(body.url);
-    this.#service.answer(request, 201, tenant, () => this.#insert(tenant, body));
+    this.#service.answer(request, 201, tenant, () => this.#insert(request, tenant, body));
   }
 
-  async #insert(tenant_id: string, body: CreateSubscription): Promise<SubscriptionCreated> {
+  async #insert(
+    request: number,
+    tenant_id: string,
+    body: CreateSubscription,
+  ): Promise<SubscriptionCreated> {
     const { loader, subscribers, newId, now, random } = this.#deps;
     const known = await this.#service.read(() => loader.subscriptions([tenant_id]));
     if (known.length >= SUBSCRIPTIONS_PER_TENANT_MAX) {
@@ -99,7 +104,7 @@ export class Subscriptions implements Room {
       created_at: at,
       updated_at: at,
     };
-    await this.#put(row);
+    await this.#put(request, row);
     return { ...wireOf(row), secret };
   }
 
@@ -115,7 +120,7 @@ export class Subscriptions implements Room {
         secret: body.secret === undefined ? row.secret : this.#stored(row, body.secret),
         updated_at: updatedAt(this.#deps.now(), row.updated_at),
       };
-      await this.#put(changed);
+      await this.#put(request, changed);
       return wireOf(changed);
     });
   }
@@ -124,7 +129,7 @@ export class Subscriptions implements Room {
   #delete({ request, tenant, target: id }: Call): void {
     this.#service.answer(request, 204, id, async () => {
       const row = await this.#own(tenant, id);
-      const turn = new Turn(row.tenant_id);
+      const turn = new Turn(row.tenant_id, request);
       turn.put(SUBSCRIPTION.clear, id, { id });
       turn.put(WEBHOOK.dropParked, id, { subscription_id: id });
       await this.#commit(turn, row);
@@ -137,8 +142,8 @@ export class Subscriptions implements Room {
     return subscriptionOf(owned(row, tenant, `webhook subscription ${id}`));
   }
 
-  #put(row: Subscription): Promise<void> {
-    const turn = new Turn();
+  #put(request: number, row: Subscription): Promise<void> {
+    const turn = new Turn(row.tenant_id, request);
     turn.put(SUBSCRIPTION.set, row.id, row);
     return this.#commit(turn, row);
   }

@@ -8,6 +8,7 @@ import {
 import { eventKeyId } from '../../../src/base/ids.js';
 import type { JsonValue } from '../../../src/base/json.js';
 import { eventTenant } from '../../../src/base/tenancy.js';
+import { checkCallersId } from '../../../src/core/creation-key.js';
 import { redacted } from '../../../src/core/redaction.js';
 import { type Filter, filtersOf, timeFilters } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
@@ -70,6 +71,15 @@ const takersOf = lookup<StoredRow<typeof EVENT_TAKES>>(
     `order by taken_at, instance_id limit ${EVENT_TAKERS_SHOWN_MAX}`,
 );
 
+/** `EventCancel` records. */
+const cancelledBy = lookup<{ readonly instance_id: string }>(
+  'read_event_cancels',
+  "select instance_id, coalesce(outcome, 'pending') as outcome, taken_at as cancelled_at " +
+    'from event_cancels where event_id = $1::uuid union ' +
+    "select pending_id, 'pending', null from collected_cancels where event_id = $1::uuid " +
+    `order by cancelled_at, instance_id limit ${EVENT_TAKERS_SHOWN_MAX}`,
+);
+
 export function openEventFront({ client }: { readonly client: Shards<typeof eventOperations> }) {
   const send = async (event: ReceivedEvent, tenant: string): Promise<EventReceipt> => {
     const key = eventKeyId(tenant, event.event_name, event.correlation_key ?? undefined);
@@ -81,13 +91,17 @@ export function openEventFront({ client }: { readonly client: Shards<typeof even
       'events.list': listBy(eventList),
       'events.get': async ({ reads }, { params, tenant }) => {
         const row = await rowOf(reads, eventById, 'event', params.id, tenant);
-        const taken_by = await takersOf.rows(reads, row.id);
-        return jsonReply(JSON.stringify({ ...shownEvent(row), taken_by }));
+        const [taken_by, cancelled] = await Promise.all([
+          takersOf.rows(reads, row.id),
+          cancelledBy.rows(reads, row.id),
+        ]);
+        return jsonReply(JSON.stringify({ ...shownEvent(row), taken_by, cancelled }));
       },
       'events.sendBatch': async (_deps, { tenant, body: { events } }) => {
-        const owners = events.map((event, index) =>
-          eventTenant(tenant, event.tenant_id, `events[${index}].`),
-        );
+        const owners = events.map(({ tenant_id, producer_event_id }, index) => {
+          checkCallersId(producer_event_id, `events[${index}].producer_event_id`);
+          return eventTenant(tenant, tenant_id, `events[${index}].`);
+        });
         // After a failure the caller sends the whole batch again; stored events are then duplicates.
         const sent = events.map((event, index) => send(event, owners[index] as string));
         return jsonReply(JSON.stringify({ outcomes: await Promise.all(sent) }));

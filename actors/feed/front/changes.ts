@@ -294,7 +294,7 @@ class FollowedTenant {
     let known: number | undefined;
     while (!signal.aborted) {
       try {
-        const reply = await client.ask(shard, 'changes.watch', this.#tenant, '', known, signal);
+        const reply = await client.ask(shard, 'changes.watch', this.#tenant, '', known, { signal });
         const { version, latest } = JSON.parse(reply.body) as { version: number; latest: UnixMs };
         if (version !== known) this.#report(latest);
         known = version;

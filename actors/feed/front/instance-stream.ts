@@ -1,7 +1,7 @@
 /**
  * `GET /instances/{id}/stream`: states and outputs of one instance as server-sent events until it
- * ends (docs/changes.md). The shard reports commits, then new outputs are read; changes within an
- * interval are batched. A stream waits while its shard or the database is unavailable.
+ * ends (docs/changes.md). The shard reports commits, then new outputs are read, unless the client asked for states only;
+ * changes within an interval are batched. A stream waits while its shard or the database is unavailable.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -80,7 +80,7 @@ class Follower {
   async look(): Promise<Seen> {
     const id = this.#id;
     const { client, call, signal } = this.#deps;
-    const watch = [call.tenant, id, this.#version, signal] as const;
+    const watch = [call.tenant, id, this.#version, { signal }] as const;
     const reply = await client.ask(client.shardOf(id), 'instances.watch', ...watch);
     return JSON.parse(reply.body) as Seen;
   }
@@ -110,13 +110,14 @@ class Follower {
   async #write(seen: Seen, events: EventStream): Promise<boolean> {
     const { state, updated_at, failure, version } = seen;
     if (version === this.#version) return false;
+    const { include_outputs: hasOutputs } = this.#deps.call.query;
     const why = failure === null ? {} : { failure };
-    if (state !== this.#state) {
+    if (state !== this.#state || !hasOutputs) {
       const change = { instance_id: this.#id, state, updated_at, ...why };
       await events.send('state', [JSON.stringify(change)]);
       this.#state = state;
     }
-    for (let isMore = true; isMore; ) {
+    for (let isMore = hasOutputs; isMore; ) {
       const batch = await this.#deps.front.reads.batch(outputsAfter(this.#id, this.#lastOutput));
       await events.send('output', batch.texts);
       this.#lastOutput = batch.last ?? this.#lastOutput;

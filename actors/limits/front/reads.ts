@@ -7,7 +7,7 @@ import { list } from '../../../src/db/reads/list.js';
 import { lookup } from '../../../src/db/reads/lookup.js';
 import type { PageRequest } from '../../../src/db/reads/reader.js';
 import { type TenantRow, tenantsText } from '../../../src/db/reads/tenant-reads.js';
-import { columnsOf, type StoredRow, selected } from '../../../src/db/table.js';
+import { columnsBut, columnsOf, type StoredRow, selected } from '../../../src/db/table.js';
 import { TENANT_LIMITS } from '../../catalog/tables.js';
 import { RATE_LIMITS } from '../tables.js';
 
@@ -18,6 +18,18 @@ export const rateLimitList = list({
   by: filtersOf(RATE_LIMITS, ['tenant_id']),
   order: 'tenant_id collate "C", limit_key collate "C"',
 });
+
+export const ownRateLimit = lookup<StoredRow<typeof RATE_LIMITS>>(
+  'reads_rate_limit',
+  `select ${selected(columnsBut(RATE_LIMITS))} from rate_limits where id = $1::uuid`,
+);
+
+/** The patterns of a tenant. */
+export const ratePatterns = lookup<StoredRow<typeof RATE_LIMITS>>(
+  'reads_rate_patterns',
+  `select ${selected(columnsBut(RATE_LIMITS))} from rate_limits where tenant_id = $1::text ` +
+    "and strpos(limit_key, '*') > 0",
+);
 
 /** Every known tenant has rows in one of these tables. */
 export const TENANTS_TEXT = tenantsText(['sequences', 'instances', 'api_keys', 'tenant_limits']);

@@ -97,7 +97,7 @@ export class TenantLimitOperations {
   }
 
   readonly operations = {
-    'tenantLimits.put': async (front, { params, body }) => {
+    'tenantLimits.put': async (front, { params, body, action }) => {
       const tenant = params.id;
       const limits = Object.fromEntries(
         TENANT_LIMIT_NAMES.map((name) => [name, body[name] ?? null]),
@@ -108,19 +108,21 @@ export class TenantLimitOperations {
         const set_at = updatedAt(front.now(), registry.of(tenant)?.updatedAt);
         const set = { limits, updatedAt: set_at };
         const row = { tenant_id: tenant, limits, set_at };
-        await this.#change(tenant, set, () => client.ask(SHARD, 'tenantLimits.store', '', '', row));
+        await this.#change(tenant, set, () =>
+          client.ask(SHARD, 'tenantLimits.store', '', '', row, { action }),
+        );
         return jsonReply(textOf(tenant, set));
       });
     },
     'tenantLimits.get': async (_, { params: { id } }) =>
       jsonReply(textOf(id, this.#deps.registry.of(id))),
-    'tenantLimits.delete': async (_, { params }) => {
+    'tenantLimits.delete': async (_, { params, action }) => {
       const tenant = params.id;
       const { client, registry } = this.#deps;
       if (registry.of(tenant) === undefined) throw notFound(`limits of the tenant ${tenant}`);
       await this.#serial.run(tenant, () =>
         this.#change(tenant, undefined, () =>
-          client.ask(SHARD, 'tenantLimits.remove', '', tenant, undefined),
+          client.ask(SHARD, 'tenantLimits.remove', '', tenant, undefined, { action }),
         ),
       );
       return { status: 204, body: undefined };

@@ -22,7 +22,8 @@ export function signatureProblem(
     return 'x-trigger-timestamp must be the unix time in seconds';
   }
   const age = now - Number(timestamp) * 1_000;
-  if (age > PAST_MAX_MS || age < -AHEAD_MAX_MS) return 'x-trigger-timestamp is not of now';
+  if (age > PAST_MAX_MS) return 'x-trigger-timestamp is more than 300 s old';
+  if (age < -AHEAD_MAX_MS) return 'x-trigger-timestamp is more than 60 s ahead';
   if (nonce === undefined || !NONCE.test(nonce)) {
     return 'x-trigger-nonce must be 16 to 128 printable characters';
   }
