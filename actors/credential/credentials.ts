@@ -62,10 +62,15 @@ export class Credentials {
       throw invalid(`name must ${rule}, or id must be sent beside it`);
     }
     this.#check(body);
-    this.#service.answer(request, 201, tenant, () => this.#insert(tenant, id, body));
+    this.#service.answer(request, 201, tenant, () => this.#insert(request, tenant, id, body));
   }
 
-  async #insert(tenant_id: string, id: string, body: CreateCredential): Promise<Credential> {
+  async #insert(
+    request: number,
+    tenant_id: string,
+    id: string,
+    body: CreateCredential,
+  ): Promise<Credential> {
     const { loader, now } = this.#deps;
     const { present, count } = await this.#service.read(async () => {
       const [row] = await loader.credentials([{ tenant_id, id }]);
@@ -76,7 +81,7 @@ export class Credentials {
       throw conflict(`a tenant has at most ${CREDENTIALS_PER_TENANT_MAX} credentials`);
     }
     const at = isoTime(now());
-    return this.#put({
+    return this.#put(request, {
       tenant_id,
       id,
       name: body.name ?? id,
@@ -93,7 +98,7 @@ export class Credentials {
     this.#check(body);
     this.#service.answer(request, 200, tenant, async () => {
       const row = await this.#own(tenant, id);
-      return this.#put({
+      return this.#put(request, {
         ...row,
         name: changedTo(body.name, row.name, id),
         kind: changedTo(body.kind, row.kind, KIND_AT_FIRST),
@@ -108,7 +113,7 @@ export class Credentials {
   #delete({ request, tenant, target }: Call): void {
     this.#service.answer(request, 204, tenant, async () => {
       const { tenant_id, id } = await this.#own(tenant, target);
-      const turn = new Turn();
+      const turn = new Turn(tenant_id, request);
       turn.put(CREDENTIAL.clear, keyOf({ tenant_id, id }), { tenant_id, id });
       await this.#service.commit(turn, { key: `credential:${keyOf({ tenant_id, id })}` });
       return undefined;
@@ -160,9 +165,9 @@ export class Credentials {
     return JSON.stringify(storedSecret(this.#deps, place, secret));
   }
 
-  async #put(row: CredentialRow): Promise<Credential> {
+  async #put(request: number, row: CredentialRow): Promise<Credential> {
     const { value, refresh_token, ...rest } = row;
-    const turn = new Turn();
+    const turn = new Turn(row.tenant_id, request);
     turn.put(CREDENTIAL.set, keyOf(row), {
       ...rest,
       value: JSON.parse(value) as object,

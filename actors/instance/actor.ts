@@ -3,14 +3,14 @@
 import { toUnixMs } from '../../schema/common.js';
 import { canPatch, type InstanceState, isEnded, isTerminal } from '../../schema/states.js';
 import { notFound } from '../../src/base/errors.js';
-import type { JsonObject, JsonValue } from '../../src/base/json.js';
-import type { UnixMs } from '../../src/base/time.js';
+import { type JsonObject, type JsonValue, textOfJson } from '../../src/base/json.js';
+import { isoTime, type UnixMs } from '../../src/base/time.js';
 import { checkUnchanged } from '../../src/base/unchanged-since.js';
 import { hasHooks, isOfHooks } from '../../src/core/hooks.js';
 import { putData } from '../../src/core/loop-items.js';
 import type { Progress } from '../../src/core/progress.js';
 import { partOf, treeOf } from '../../src/core/tree.js';
-import type { KnownRecord } from '../runtime/protocol.js';
+import type { KnownRecord, Parking } from '../runtime/protocol.js';
 import type { ChangeResult, Turn } from '../runtime/turn.js';
 import { advance, advanceTry, checkContextSize, continueAfter } from './advance.js';
 import { type Change, concerns } from './change-many.js';
@@ -29,7 +29,7 @@ import {
   type Sources,
   stepKey,
 } from './live-instance.js';
-import type { InstanceMessage } from './messages.js';
+import type { Creation, InstanceMessage } from './messages.js';
 import * as notes from './notes.js';
 import { askAboutFence, carryOut } from './ownership.js';
 import { putAudit, putTransition } from './progress.js';
@@ -37,17 +37,64 @@ import { failureOf, isKeyed, permitStatus } from './record.js';
 import { recallTask } from './restore.js';
 import { settleNew, stateBefore, touch, write } from './settling.js';
 import * as signals from './signals.js';
-import { BULK_CHANGE } from './tables.js';
+import { BULK_CHANGE, BULK_RETRY } from './tables.js';
 import * as tasks from './tasks.js';
 import { standingOf } from './waits.js';
-import { wireContext, wireInstance } from './wire-texts.js';
+import { resultText, wireContext, wireInstance } from './wire-texts.js';
 
 /** Creates and starts an instance. `gated`: its id follows from a key, so its row may exist. */
-export function create(actor: LiveInstance, turn: Turn, request: number, gated: boolean): void {
+/** The request of a creation, and how long it waits for the end. */
+interface Asked extends Pick<Creation, 'request'>, Pick<Creation['instance'], 'waitMs'> {}
+
+export function create(
+  actor: LiveInstance,
+  turn: Turn,
+  { request, waitMs }: Asked,
+  gated: boolean,
+): void {
+  if (waitMs !== undefined) actor.shown = new Map();
   start(actor, turn);
   turn.gate = gated ? 'exists' : 'none';
-  turn.reply(request, 201, `{"id":"${actor.record.id}","deduplicated":false}`);
+  const { id, tenant_id: tenant } = actor.record;
+  if (waitMs === undefined) turn.reply(request, 201, `{"id":"${id}","deduplicated":false}`);
+  else {
+    const parking = { instance: id, tenant, until: actor.env.now() + waitMs, deduplicated: false };
+    replyResult(actor, turn, request, parking, actor.shown);
+    actor.shown = undefined;
+  }
 }
+
+/** @param outputs as JSON, by block; only for an ended instance */
+function replyResult(
+  { record }: LiveInstance,
+  turn: Turn,
+  request: number,
+  parking: Parking,
+  outputs: ReadonlyMap<string, string> | undefined,
+): void {
+  const hasEnded = isEnded(record.snapshot.state);
+  const body = resultText(record, parking.deduplicated, hasEnded ? outputs : undefined);
+  if (hasEnded) turn.reply(request, 200, body);
+  else turn.effects.push({ kind: 'reply', request, status: 202, body, parking });
+}
+
+/** For a request that waits, after the units of the instance that are in flight. */
+const result: Preparation<'result'> = async (actor, { rows }, { request, parking }) => {
+  const { record } = actor;
+  const { signal } = parking;
+  if (signal !== undefined) {
+    return (turn) => {
+      signals.answerSender(actor, turn, request, { ...parking, signal });
+      return undefined;
+    };
+  }
+  const kept = isEnded(record.snapshot.state) ? await rows.outputs(record.id, 'all') : undefined;
+  const texts = [...(kept ?? [])].map(([id, { output }]) => [id, textOfJson(output)] as const);
+  return (turn) => {
+    replyResult(actor, turn, request, parking, new Map(texts));
+    return undefined;
+  };
+};
 
 /** The same without a reply, for an instance of a batch. */
 export function start(actor: LiveInstance, turn: Turn): void {
@@ -139,6 +186,14 @@ const change: Handler<'change'> = (actor, turn, { group, change, job }) => {
       return moveTo(actor, turn, 'scheduled', Math.min(Math.max(at, 0), FIRE_AT_MAX));
     }
     case 'retry':
+      if (job !== undefined) {
+        const retried_at = isoTime(actor.env.now());
+        turn.put(BULK_RETRY.insert, `${job}:${instance_id}`, {
+          job_id: job,
+          instance_id,
+          retried_at,
+        });
+      }
       putAudit(actor, turn, [{ eventType: 'batch_action', details: { action: 'retry' } }]);
       return moveTo(actor, turn, 'scheduled', null);
     case 'signal': {
@@ -307,6 +362,7 @@ const PREPARATIONS = {
   migrate: edits.migrate,
   order: carryOut,
   pruneCheckpoints: notes.pruneCheckpoints,
+  result,
 } satisfies { readonly [K in Kind]?: Preparation<K> };
 
 const HANDLERS: { readonly [K in Exclude<Kind, keyof typeof PREPARATIONS>]: Handler<K> } = {
@@ -332,7 +388,10 @@ const HANDLERS: { readonly [K in Exclude<Kind, keyof typeof PREPARATIONS>]: Hand
   saveCheckpoint: notes.saveCheckpoint,
   wake,
   'permit.granted': limits.permitGranted,
+  'permit.denied': limits.permitDenied,
+  'start.granted': limits.startGranted,
   'event.arrived': signals.eventArrived,
+  'event.cancel': signals.eventCancel,
   'rate.granted': limits.rateGranted,
   'rate.deferred': limits.rateDeferred,
   'rate.changed': (actor, turn, { kind, step }) => advanceTry(actor, turn, { kind, ...step }),

@@ -15,14 +15,13 @@ import type {
   Env,
   Progress,
   Snapshot,
-  StepTry,
   TryEvent,
 } from '../../src/core/progress.js';
 import type { FamilyMessage } from '../runtime/protocol.js';
 import type { Turn } from '../runtime/turn.js';
 import { type Found, putFirstTimer } from './creation.js';
 import { recordEventWaits } from './event-waits.js';
-import { type LiveInstance, nextId, stepKey } from './live-instance.js';
+import { type LiveInstance, nextId, type PlacedChild, stepKey } from './live-instance.js';
 import { bytesBeyond, checkSize, type TaskStep } from './memory.js';
 import { recordProgress, sendToPeer } from './progress.js';
 import {
@@ -48,6 +47,7 @@ class Surroundings implements Env {
   readonly stepBudget = LIMITS.stepsPerTurn;
   readonly outputBytesBudget = LIMITS.outputBytesPerTurn;
   readonly holdsPermit: boolean;
+  readonly mayStart: boolean;
   readonly isRateLimited = ALWAYS;
   readonly began: number;
   readonly #actor: LiveInstance;
@@ -60,6 +60,7 @@ class Surroundings implements Env {
     this.unpoliciedRetry = unpoliciedRetry;
     this.holdsPermit =
       !isKeyed(actor.record) || event.kind === 'admitted' || permitStatus(actor.record) === 'held';
+    this.mayStart = event.kind === 'start.granted';
     this.#actor = actor;
   }
 
@@ -99,6 +100,7 @@ export function advance(actor: LiveInstance, turn: Turn, event: EngineEvent): Pr
   recordProgress(actor, turn, progress);
   if (progress.opensEventWait === true || actor.eventWaits.size > 0) recordEventWaits(actor, turn);
   countProgress(turn, event, before, snapshot, progress);
+  countBlocks(actor, turn, progress);
   const seconds = (actor.env.monotonic() - env.began) / 1_000;
   actor.env.measures?.advanced(seconds, progress.counts.stepsInPlace);
   const all = progress.children === undefined ? progress : handleChildren(actor, turn, progress);
@@ -133,6 +135,7 @@ const TOO_MUCH = {
 const TAKES_UP: ReadonlySet<EngineEvent['kind']> = new Set<EngineEvent['kind']>([
   'wake',
   'admitted',
+  'start.granted',
   'step.outcome',
   'step.refused',
   'child.ended',
@@ -163,6 +166,13 @@ export function countProgress(
   turn.count('engine_steps_retried_total', counts.stepsRetried);
   turn.count('engine_timeouts_total', counts.timeouts);
   turn.count('engine_deadlines_breached_total', counts.breaches);
+}
+
+/** Dry runs skip the calls that take time. */
+function countBlocks({ record, plan }: LiveInstance, turn: Turn, { ended }: Progress): void {
+  if (ended === undefined || record.snapshot.runtime.dry_run === true) return;
+  const { tenant_id: tenant } = record;
+  turn.effects.push({ kind: 'ended', tenant, sequence: plan.sequenceId, blocks: ended });
 }
 
 /** Continues once the current unit is committed. The timer row covers the loss of this effect. */
@@ -211,9 +221,13 @@ function handleChildren(actor: LiveInstance, turn: Turn, progress: Progress): Pr
   return all;
 }
 
-export function awaits({ record }: LiveInstance, { node, attempt }: StepTry): boolean {
+export function awaits(
+  { record }: LiveInstance,
+  { node, attempt, child }: Pick<ChildStart, 'node' | 'attempt' | 'child'>,
+): boolean {
   const open = record.snapshot.execution.o[node] as StepRecord | undefined;
-  return open?.p === 'child' && open.a === attempt;
+  // A second look-up, from before the instance was loaded again, may find the sequence after the child has ended.
+  return open?.p === 'child' && open.a === attempt && open.c !== child;
 }
 
 /** Undefined while a look-up of the sequence runs, after which `child.found` continues. */
@@ -236,7 +250,7 @@ export function startChild(
     return refuse('child_too_deep', `children nest at most ${LIMITS.childDepthMax} deep`);
   }
   const requested = requestOf(actor, start, depth);
-  let child: NewInstance | undefined;
+  let child: PlacedChild | undefined;
   let isLater = false;
   try {
     child = actor.env.placeChild(requested, found);
@@ -246,13 +260,14 @@ export function startChild(
     isLater = true;
   }
   if (child !== undefined) {
-    const record = newRecord(child, actor.env.now());
-    turn.put(INSTANCE.insertChild, child.id, wholeLine(record));
-    sendToPeer(actor, turn, child.id, putFirstTimer(turn, record));
+    const { instance, plan } = child;
+    const record = newRecord(instance, actor.env.now(), plan);
+    turn.put(INSTANCE.insertChild, record.id, wholeLine(record));
+    sendToPeer(actor, turn, record.id, putFirstTimer(turn, record, plan));
     turn.count('engine_child_instances_total');
     const isPaused = actor.record.snapshot.state === 'paused';
-    if (isPaused) putFamilyMessage(actor, turn, child.id, 'pause');
-    return advance(actor, turn, { kind: 'child.made', ...step, child: child.id });
+    if (isPaused) putFamilyMessage(actor, turn, record.id, 'pause');
+    return advance(actor, turn, { kind: 'child.made', ...step, child: record.id });
   }
   // Loading this instance repeats the look-up until the child exists.
   actor.running.set(stepKey(step), step);

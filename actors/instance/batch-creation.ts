@@ -154,13 +154,13 @@ class BatchUnit {
       this.#eagerMs < EAGER_MS_MAX &&
       this.#eagerCharacters < EAGER_CHARACTERS_MAX &&
       !this.#attended.has(plan);
-    if (!isEager || !this.#start(instance, plan)) this.#putPlain(instance);
+    if (!isEager || !this.#start(instance, plan)) this.#putPlain(instance, plan);
   }
 
   /** @returns false when the actor has to start it after the commit */
   #start(instance: NewInstance, plan: Plan): boolean {
     const { env } = this.#deps;
-    const actor = liveInstance(newRecord(instance, env.now()), plan, env);
+    const actor = liveInstance(newRecord(instance, env.now(), plan), plan, env);
     const turn = new Turn();
     try {
       start(actor, turn);
@@ -182,10 +182,10 @@ class BatchUnit {
     return true;
   }
 
-  #putPlain(instance: NewInstance): void {
-    const record = newRecord(instance, this.#deps.env.now());
+  #putPlain(instance: NewInstance, plan: Plan | undefined): void {
+    const record = newRecord(instance, this.#deps.env.now(), plan);
     this.#turn.put(INSTANCE.insert, record.id, wholeLine(record));
-    this.#wakes.push(putFirstTimer(this.#turn, record));
+    this.#wakes.push(putFirstTimer(this.#turn, record, plan));
   }
 
   #created(ack: Settlement): void {

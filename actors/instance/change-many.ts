@@ -13,6 +13,8 @@ export interface Signal {
   readonly traceparent?: string | undefined;
   /** The name of the sender's API key. */
   readonly by?: string | undefined;
+  /** The groups for which the sender may answer approvals. Undefined: all. */
+  readonly groups?: readonly string[] | undefined;
 }
 
 export type Change =

@@ -1,11 +1,22 @@
 /** Requests to create an instance: validation, the sequence and route, and the first timer. */
 
+import { SEQUENCE_KEY_PREFIX } from '../../schema/flow-limits.js';
+import type { InstanceCreated } from '../../schema/instance.js';
 import { rankOf } from '../../schema/states.js';
-import { EngineError, invalid, notFound, unavailable } from '../../src/base/errors.js';
-import { keyedInstanceId, routeForShard } from '../../src/base/ids.js';
+import {
+  conflict,
+  EngineError,
+  invalid,
+  notFound,
+  unavailable,
+  unprocessable,
+} from '../../src/base/errors.js';
+import { keyedInstanceId, routeForShard, routeOf, shardOf } from '../../src/base/ids.js';
 import type { JsonObject } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
+import { type CreatedFrom, cancelEvents } from '../../src/core/cancel-on.js';
 import { type CreationBody, idempotencyKeyOf } from '../../src/core/creation-key.js';
+import type { Plan } from '../../src/core/plan.js';
 import { sequenceNotFound } from '../../src/core/sequence-not-found.js';
 import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
@@ -14,11 +25,14 @@ import type { Routing } from '../release/routing.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import type { NamedId } from '../runtime/sequence-name.js';
-import type { Turn } from '../runtime/turn.js';
+import type { Effect, Turn } from '../runtime/turn.js';
+import { putCancelWaits } from './cancel-waits.js';
 import type { InstanceEnv } from './live-instance.js';
+import type { KeyedInstance } from './loads.js';
 import { BYTES_PER_CHARACTER_MAX, checkSize } from './memory.js';
 import type { RawSections } from './raw-sections.js';
-import { givenContext, type InstanceRecord, type NewInstance, nameIn } from './record.js';
+import { givenContext, type InstanceRecord, keysOf, type NewInstance, nameIn } from './record.js';
+import { putSearchTerms } from './search-terms.js';
 import { TIMER } from './tables.js';
 
 export interface CreationDeps extends Pick<Kernel, 'shard' | 'random32'> {
@@ -26,12 +40,17 @@ export interface CreationDeps extends Pick<Kernel, 'shard' | 'random32'> {
   readonly plans: Pick<Plans, 'isBlocked'>;
 }
 
-/** @throws EngineError 404, 413, 422 or 503; `item` is the prefix of its message */
+/**
+ * @param item prefix of the message @param started what the creation starts (`asStarted`)
+ * @throws EngineError 404, 413, 422 or 503
+ */
 export function checkCreation(
   { plans, env: { maxContextBytes } }: Pick<CreationDeps, 'plans' | 'env'>,
-  { instance: { body, texts, named }, sequence }: Placed,
+  { instance, sequence }: Placed,
   item: string,
+  started: NewInstance,
 ): StoredSequence {
+  const { id, body, texts, named } = instance;
   if (sequence === undefined || sequence.tenantId !== body.tenant_id) {
     throw notFound(`${item}${sequenceNotFound(body.sequence_id, nameIn(body), named)}`);
   }
@@ -41,13 +60,15 @@ export function checkCreation(
   if (body.dry_run_auto_approve === true && body.dry_run !== true) {
     throw invalid(`${item}dry_run_auto_approve must not be true without dry_run`);
   }
+  checkKeys(started, sequence, item);
   const { data, config } = givenContext(body);
-  const problem = sequence.checkInput?.(data);
+  const problem = sequence.checkInput?.(instance.item ?? data);
   if (problem !== undefined) {
-    throw new EngineError(
-      'ENG_INPUT_SCHEMA',
-      `unprocessable entity: ${item}context.data ${problem}`,
-    );
+    throw unprocessable(`${item}context.data ${problem}`);
+  }
+  const unrendered = cancelProblem(sequence, { id, ...givenContext(started.body) });
+  if (unrendered !== undefined) {
+    throw unprocessable(`${item}${unrendered}`);
   }
   // By the length of the text, so that almost no context has to be measured.
   const isSmall =
@@ -57,6 +78,32 @@ export function checkCreation(
     checkSize(`${item}context is`, { data, config }, maxContextBytes);
   }
   return sequence;
+}
+
+/** @throws EngineError 400 or 422 */
+function checkKeys(instance: NewInstance, { plan }: StoredSequence, item: string): void {
+  const { concurrency_key: own, max_concurrency: max } = instance.body;
+  if (own?.startsWith(SEQUENCE_KEY_PREFIX) === true) {
+    throw invalid(`${item}concurrency_key must not begin with ${SEQUENCE_KEY_PREFIX}`);
+  }
+  if (plan.flow === undefined) return;
+  if (plan.flow.concurrency !== undefined && (own ?? max) != null) {
+    const member = own == null ? 'max_concurrency' : 'concurrency_key';
+    const why = 'must not be given: the sequence has concurrency, and an instance has one slot';
+    throw unprocessable(`${item}${member} ${why}`);
+  }
+  const keys = keysOf(instance, plan);
+  if (!keys.ok) throw unprocessable(`${item}${keys.message}`);
+}
+
+/** Why the keys of `cancel_on` cannot be rendered; undefined if they can. */
+export function cancelProblem(
+  { plan }: Pick<StoredSequence, 'plan'>,
+  from: CreatedFrom,
+): string | undefined {
+  if (plan.cancelOn === undefined) return undefined;
+  const events = cancelEvents(plan.cancelOn, from);
+  return events.ok ? undefined : events.message;
 }
 
 const PUNCTUATION = 64;
@@ -77,17 +124,20 @@ function isEmpty(section: JsonObject): boolean {
 
 /** Without an idempotency key, the id is routed to this shard. */
 export function newInstance(
-  { shard, random32, env: { ids, shards, maxContextBytes } }: CreationDeps,
+  deps: CreationDeps,
   body: CreationBody,
   texts: RawSections | undefined,
   traceparent: string | undefined,
 ): NewInstance {
   const key = idempotencyKeyOf(body);
-  const id =
-    key === null
-      ? ids.next(routeForShard(shard, shards, random32))
-      : keyedInstanceId(body.tenant_id, key);
-  return { id, body, texts: fits(texts, maxContextBytes) ? texts : undefined, traceparent };
+  const id = key === null ? newId(deps) : keyedInstanceId(body.tenant_id, key);
+  const isKept = fits(texts, deps.env.maxContextBytes);
+  return { id, body, texts: isKept ? texts : undefined, traceparent };
+}
+
+/** An id that is routed to this shard. */
+export function newId({ shard, random32, env: { ids, shards } }: CreationDeps): string {
+  return ids.next(routeForShard(shard, shards, random32));
 }
 
 /** A repeated creation succeeds even if its input or name is no longer valid. */
@@ -97,21 +147,63 @@ export function mayBeRepeat({ body }: NewInstance, error: unknown): error is Eng
   return isNameless || error.code === 'ENG_INPUT_SCHEMA';
 }
 
+/** The answer to a repeated creation. @param found the instance of its key */
+export function repeatedReply(
+  request: number,
+  { body, waitMs }: Pick<NewInstance, 'body' | 'waitMs'>,
+  { id, tenant_id, idempotency_key, is_dry_run, starts_at }: KeyedInstance,
+  env: Pick<InstanceEnv, 'now' | 'shards'>,
+): Effect {
+  const isSameKey = tenant_id === body.tenant_id && idempotency_key === idempotencyKeyOf(body);
+  if (!isSameKey || is_dry_run !== (body.dry_run === true)) {
+    return { kind: 'error', request, error: conflict('idempotency_key collides with another key') };
+  }
+  if (starts_at === null && waitMs !== undefined) {
+    return askForResult(id, tenant_id, request, waitMs, true, env);
+  }
+  return starts_at === null
+    ? { kind: 'reply', request, status: 201, body: `{"id":"${id}","deduplicated":true}` }
+    : { kind: 'reply', request, status: 202, body: collectedText(id, true, starts_at) };
+}
+
+export function collectedText(id: string, deduplicated: boolean, starts_at: string): string {
+  const answer: InstanceCreated = { id, deduplicated, collected: true, starts_at };
+  return JSON.stringify(answer);
+}
+
+/** Answers a creation that waits, when its instance exists: with its result, now or later. */
+export function askForResult(
+  instance: string,
+  tenant: string,
+  request: number,
+  waitMs: number,
+  deduplicated: boolean,
+  { now, shards }: Pick<InstanceEnv, 'now' | 'shards'>,
+): Effect {
+  const until = now() + waitMs;
+  const message = { kind: 'result.ask', request, instance, tenant, until, deduplicated } as const;
+  return { kind: 'peer', shard: shardOf(routeOf(instance), shards), message };
+}
+
 /** The error while the instance of an idempotency key is being deleted. */
 export function beingRemoved(instance: string): EngineError {
   const what = `instance ${instance}, whose sequence was deleted, is being removed`;
   return unavailable('ENG_OVERLOADED', what);
 }
 
-/** Puts the first timer of an inserted instance, and returns the hint for its shard. */
+/** Puts the rows that find an inserted instance, and returns the hint for its shard. */
 export function putFirstTimer(
   turn: Turn,
-  { id, tenant_id: tenant, priority, created_at, snapshot }: InstanceRecord,
+  record: InstanceRecord,
+  plan: Plan | undefined,
 ): WakeMessage {
+  const { id, tenant_id: tenant, priority, created_at, snapshot } = record;
   const rank = rankOf(priority);
   const at = snapshot.nextFireAt ?? Date.parse(created_at);
   const due = `"fire_at":"${isoTime(at)}","recover":false,"rank":${rank}`;
   turn.put(TIMER.set, id, `{"instance_id":"${id}",${due}}`);
+  putCancelWaits(record, turn);
+  putSearchTerms(turn, record, plan?.searchable);
   return { kind: 'wake', instance: id, at, rank, tenant };
 }
 

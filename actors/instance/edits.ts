@@ -180,7 +180,9 @@ export function amendedData(data: JsonObject, amendments: Amendments): JsonObjec
   const signals = amendments.signals ?? [];
   const end = signals.findIndex(({ signal_type }) => signal_type === 'cancel');
   if (end >= 0 && end < signals.length - 1) {
-    throw invalid(`signals[${end + 1}] comes behind signals[${end}], which cancels the instance`);
+    throw invalid(
+      `signals[${end + 1}] must not follow signals[${end}], which cancels the instance`,
+    );
   }
   const merges = signals
     .filter(({ signal_type }) => signal_type === 'update_context')

@@ -75,8 +75,7 @@ export class FamilyMessages implements Room {
       log,
       name: 'notes of parents and children',
       everyMs: RESCAN_MS,
-      run: () =>
-        this.#round().catch((error: unknown) => log.debug({ err: error }, 'notes were not read')),
+      run: () => this.#round(),
     });
   }
 

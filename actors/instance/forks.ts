@@ -2,6 +2,7 @@
 
 import { COMPLETED, type Execution, emptyExecution, SKIPPED } from '../../schema/execution.js';
 import { PRIORITIES } from '../../schema/states.js';
+import { EngineError } from '../../src/base/errors.js';
 import type { JsonObject } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { isoTime } from '../../src/base/time.js';
@@ -9,6 +10,7 @@ import { blocksBetween } from '../../src/core/paths.js';
 import type { PlanNode } from '../../src/core/plan.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, checkContextSize } from './advance.js';
+import { cancelProblem } from './creation.js';
 import { amendedData, signalsOf, takeSignals, topLevelBlock } from './edits.js';
 import { type LiveInstance, liveInstance, nextId, type Preparation } from './live-instance.js';
 import { checkBytes } from './memory.js';
@@ -36,6 +38,11 @@ export const fork: Preparation<'fork'> = async (source, { rows, plans, createBes
   const data = amendedData(snapshot.data, message.body);
   checkContextSize(source, data, snapshot.config, []);
   checkRoom(source, signalsOf(message), []);
+  const { config } = snapshot;
+  const problem = cancelProblem({ plan }, { id: record.id, data, config });
+  if (problem !== undefined) {
+    throw new EngineError('ENG_INPUT_SCHEMA', `unprocessable entity: ${problem}`);
+  }
   const blocks = copied.flatMap(({ index, end }) => blocksBetween(plan, index, end));
   const totals = await rows.outputTotals(record.id, blocks);
   const bytes = totals.bytes + ROW_BYTES * totals.rows;
@@ -82,9 +89,15 @@ function childOf(
       traceparent,
     },
     env.now(),
+    plan,
   );
   child.injected = record.injected;
-  child.snapshot.execution = finishedParts(record.snapshot.execution, copied);
+  const { i, E: cancelOn } = child.snapshot.execution;
+  child.snapshot.execution = {
+    ...finishedParts(record.snapshot.execution, copied),
+    ...(i !== undefined && { i }),
+    ...(cancelOn && { E: cancelOn }),
+  };
   for (const [id, output] of record.snapshot.outputs) {
     const index = plan.indexOf.get(id) ?? -1;
     const isCopied = copied.some((root) => root.index <= index && index < root.end);

@@ -1,6 +1,7 @@
 /** Rows of open approval gates, derived from the execution in the unit that changes it. */
 
 import type { Execution, StepRecord } from '../../schema/execution.js';
+import { groupsText } from '../../src/base/groups.js';
 import { isoTime, isoTimeOrNull } from '../../src/base/time.js';
 import { type GatePlan, promptOf } from '../../src/core/blocks/gate.js';
 import { Evaluation } from '../../src/core/evaluation.js';
@@ -71,7 +72,7 @@ function rowOf(actor: LiveInstance, { node, record, gate }: OpenGate) {
   const turn = { now: env.now(), random: env.random, unpoliciedRetry: env.unpoliciedRetry };
   const budget = { stepBudget: 0, outputBytesBudget: 0 };
   const prompt = promptOf(new Evaluation(plan, snapshot, { ...turn, ...budget }), node);
-  const { choices, storeAs, timeoutMs, escalationHandler, allowComment } = gate;
+  const { choices, storeAs, timeoutMs, escalationHandler, allowComment, approvers } = gate;
   return {
     id: record.k ?? '',
     instance_id: id,
@@ -91,6 +92,7 @@ function rowOf(actor: LiveInstance, { node, record, gate }: OpenGate) {
     },
     waiting_since: isoTime((execution.t ?? 0) + (record.m ?? 0)),
     deadline: isoTimeOrNull(record.d ?? null),
+    approvers: groupsText([...approvers].sort()),
   };
 }
 

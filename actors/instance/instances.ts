@@ -16,7 +16,7 @@ import { LIMITS } from '../../src/base/limits.js';
 import type { UnixMs } from '../../src/base/time.js';
 import { idempotencyKeyOf } from '../../src/core/creation-key.js';
 import type { Plans } from '../catalog/plans.js';
-import { TENANT_SUSPENDED } from '../runtime/commit.js';
+import { failed, TENANT_SUSPENDED } from '../runtime/commit.js';
 import type { PendingUnit } from '../runtime/commit-log.js';
 import type { Outlook } from '../runtime/eviction.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
@@ -25,10 +25,12 @@ import type { Ready } from '../runtime/kind.js';
 import type { ReadyHint, SuccessReply } from '../runtime/protocol.js';
 import type { ResidentActor } from '../runtime/resident-actor.js';
 import type { Room } from '../runtime/room.js';
-import type { ChangeResult, Effect, Turn } from '../runtime/turn.js';
+import type { Slot } from '../runtime/slots.js';
+import type { ChangeResult, Turn } from '../runtime/turn.js';
 import { UnknownId } from '../runtime/unknown-id.js';
 import { create, handle, knownRecord, preparationOf } from './actor.js';
-import { beingRemoved } from './creation.js';
+import { beingRemoved, repeatedReply } from './creation.js';
+import { giveSlot, recordSlot } from './limits.js';
 import {
   type InstanceEnv,
   isSeenBy,
@@ -38,6 +40,7 @@ import {
 } from './live-instance.js';
 import type { InstanceLoads, LoadedInstance } from './loads.js';
 import type { Creation, InstanceMessage, InstanceRequest, Message, Repeat } from './messages.js';
+import { repeatOfMissing, requestOfMissing } from './missing.js';
 import { fenced } from './ownership.js';
 import { newRecord } from './record.js';
 import { restoreActor, textOf } from './restore.js';
@@ -105,7 +108,7 @@ export class Instances implements Room {
         missing: (resident, messages, rows) => this.#missing(resident, messages, rows),
         decided: (resident, unit) => this.#decided(resident, unit),
         committed: (resident) => this.#committed(resident),
-        existed: (resident) => this.#existed(resident),
+        existed: (resident, unit) => this.#existed(resident, unit),
         refused: (_cell, unit, reason) => refusedUnitOf(unit, reason),
         discarded: (resident) => this.#discarded(resident),
         abandoned: (id, error) => {
@@ -136,21 +139,30 @@ export class Instances implements Room {
     if (!this.#quarantined.has(id)) this.#host.expect(id);
   }
 
-  /** The first commit decides whether a keyed instance is new. */
-  create(creation: Creation): void {
+  /** The first commit decides whether a keyed instance is new. @param slot of its concurrency key */
+  create(creation: Creation, slot?: Slot): void {
     const { env, commits } = this.#deps;
     const { instance, request, sequence } = creation;
     const isKeyed = idempotencyKeyOf(instance.body) !== null;
     const present = isKeyed ? this.#host.peek(instance.id) : undefined;
     if (present !== undefined) {
+      slot?.unused();
       this.#host.deliver(present, creation);
       return;
     }
-    const actor = liveInstance(newRecord(instance, env.now()), sequence.plan, env);
+    const record = newRecord(instance, env.now(), sequence.plan);
+    if (slot !== undefined) giveSlot(record);
+    const actor = liveInstance(record, sequence.plan, env);
+    let isRecorded = false;
     const resident = this.#host.add(instance.id, actor, isKeyed ? 'blocked' : 'ready');
     if (isKeyed) this.#creating.set(resident, creation);
     if (commits.unackedUnits === 0) this.#created = resident;
-    this.#insert(resident, creation, (turn) => create(actor, turn, request, isKeyed));
+    this.#insert(resident, creation, (turn) => {
+      create(actor, turn, { request, waitMs: instance.waitMs }, isKeyed);
+      if (slot !== undefined) isRecorded = recordSlot(turn, record, slot);
+    });
+    // An instance that has ended, or could not be created, needs no slot.
+    if (!isRecorded || resident.unacked === 0) slot?.unused();
   }
 
   /** Keeps an instance that a batch created; its rows have this many characters. */
@@ -175,6 +187,10 @@ export class Instances implements Room {
   #sendToUnknown(id: string, message: InstanceMessage): void {
     this.#requestedIds.set(message, id);
     this.#host.tell(this.#unknownId.next(), message);
+  }
+
+  isResident(id: string): boolean {
+    return this.#host.peek(id) !== undefined;
   }
 
   canTake(id: string): boolean {
@@ -241,6 +257,12 @@ export class Instances implements Room {
   #insert(resident: ResidentInstance, message: Message, fill: (turn: Turn) => void): void {
     this.#host.run(resident, message, fill);
     if (resident.unacked === 0 && resident.phase !== 'loading') this.#forget(resident);
+  }
+
+  /** False also for an instance that is not in memory. */
+  isUnderWay(id: string): boolean {
+    const state = this.#host.peek(id)?.state?.record.snapshot.state;
+    return state !== undefined && !isEnded(state);
   }
 
   tenantOf(id: string): string {
@@ -315,18 +337,15 @@ export class Instances implements Room {
   }
 
   #deduplicate(
-    resident: ResidentInstance,
+    resident: ReadyInstance,
     { record }: LiveInstance,
-    { request, instance: { body } }: Creation | Repeat,
+    { request, instance }: Creation | Repeat,
   ): void {
-    const same =
-      record.idempotency_key === idempotencyKeyOf(body) &&
-      record.tenant_id === body.tenant_id &&
-      (record.snapshot.runtime.dry_run === true) === (body.dry_run === true);
-    const effect: Effect = same
-      ? { kind: 'reply', request, status: 201, body: `{"id":"${record.id}","deduplicated":true}` }
-      : { kind: 'error', request, error: conflict('idempotency_key collides with another key') };
-    this.#host.tellBehind(resident, [effect]);
+    const { id, tenant_id, idempotency_key, snapshot } = record;
+    const is_dry_run = snapshot.runtime.dry_run === true;
+    const known = { id, tenant_id, idempotency_key, is_dry_run, starts_at: null };
+    const reply = repeatedReply(request, instance, known, this.#deps.env);
+    this.#host.tellBehind(resident, [reply]);
   }
 
   /** The instance handles no other message meanwhile, so that the rows stay current. */
@@ -405,7 +424,9 @@ export class Instances implements Room {
   }
 
   /** The row exists: the instance is loaded, and replies to the creation. */
-  #existed(resident: ResidentInstance): void {
+  #existed(resident: ResidentInstance, { effects }: PendingUnit): void {
+    const slots = effects.filter(({ kind }) => kind === 'slot.settled');
+    if (slots.length > 0) this.#deps.release(failed(slots, EXISTED));
     const creation = this.#creating.get(resident);
     if (creation !== undefined) resident.stash.unshift(creation);
   }
@@ -447,16 +468,19 @@ export class Instances implements Room {
     for (const message of messages) {
       if (message.kind === 'create' && orphan)
         this.#fail(message.request, beingRemoved(resident.id));
-      else if (message.kind === 'create') this.#deps.createAgain(message);
-      else if ('received' in message) {
+      else if (message.kind === 'create' || message.kind === 'repeat') {
+        repeatOfMissing(this.#deps, resident.id, message);
+      } else if ('received' in message) {
         if (message.received !== undefined) {
           this.#deps.release([{ kind: 'family.undelivered', message: message.received }]);
         }
-      } else if (message.kind === 'repeat') this.#fail(message.request, message.otherwise);
-      else {
+      } else {
         const id = this.#requestedIds.get(message) ?? resident.id;
-        const what = 'task' in message ? `worker task ${message.task}` : `instance ${id}`;
-        this.#turnAway(id, message, notFound(what), 'skipped');
+        if ('tenant' in message && !('task' in message)) requestOfMissing(this.#deps, id, message);
+        else {
+          const what = 'task' in message ? `worker task ${message.task}` : `instance ${id}`;
+          this.#turnAway(id, message, notFound(what), 'skipped');
+        }
       }
     }
   }
@@ -470,6 +494,8 @@ export class Instances implements Room {
     this.#deps.release([{ kind: 'error', request, error }]);
   }
 }
+
+const EXISTED = conflict('the instance exists');
 
 /** The size of the creating unit above which a serialized record costs more than it saves. */
 const CREATED_CHARACTERS_MAX = 16_384;

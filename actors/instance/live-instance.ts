@@ -5,6 +5,7 @@
  */
 
 import { routeOf } from '../../src/base/ids.js';
+import { LazyMap } from '../../src/base/lazy-map.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { GatePlan } from '../../src/core/blocks/gate.js';
 import type { Plan } from '../../src/core/plan.js';
@@ -18,7 +19,7 @@ import type { Versions } from '../runtime/versions.js';
 import type { WebhookTarget } from '../webhook/loads.js';
 import type { Found } from './creation.js';
 import type { InstanceLoads, StoredTimer } from './loads.js';
-import { KeptValues, LazyMap, TaskCache } from './memory.js';
+import { KeptValues, TaskCache } from './memory.js';
 import type { InstanceMessage, MessageOf } from './messages.js';
 import type { InstanceRecord, NewInstance } from './record.js';
 
@@ -46,10 +47,15 @@ export interface InstanceEnv
   readonly placeChild: (
     requested: NewInstance,
     found: Found | undefined,
-  ) => NewInstance | undefined;
+  ) => PlacedChild | undefined;
   readonly monotonic: () => number;
   readonly measures?: Measures;
   readonly versions?: Versions | undefined;
+}
+
+export interface PlacedChild {
+  readonly instance: NewInstance;
+  readonly plan: Plan;
 }
 
 /** The columns of an open gate's row that can change. */
@@ -71,9 +77,15 @@ export interface LiveInstance {
   readonly usedGrants: LazyMap<number, UnixMs>;
   /** Open waits for events, each with the id of its event key. */
   readonly eventWaits: LazyMap<string, string>;
+  /** Whether events that cancel it find it. */
+  awaitsCancel: boolean;
+  /** The event that has cancelled it, if that was recently. */
+  cancelledBy?: string | undefined;
   /** Open gates that have rows, by id; undefined when there were none. */
   gates: Map<string, KnownGate> | undefined;
   timer: StoredTimer | undefined;
+  /** While an instance is being created whose creator waits: its outputs as JSON, by block. */
+  shown: Map<string, string> | undefined;
   /** While the instance is being created: its audit entries as JSON, separated by commas. */
   creationAudit: string | undefined;
   /** The routing bits of its id, shared by the ids of its tasks and rows. */
@@ -81,6 +93,8 @@ export interface LiveInstance {
 }
 
 export function liveInstance(record: InstanceRecord, plan: Plan, env: InstanceEnv): LiveInstance {
+  // All instances of a plan share one string.
+  if (record.sequence_id === plan.sequenceId) record.sequence_id = plan.sequenceId;
   return {
     record,
     plan,
@@ -90,8 +104,10 @@ export function liveInstance(record: InstanceRecord, plan: Plan, env: InstanceEn
     running: new LazyMap(),
     usedGrants: new LazyMap(),
     eventWaits: new LazyMap(),
+    awaitsCancel: false,
     gates: undefined,
     timer: undefined,
+    shown: undefined,
     creationAudit: undefined,
     route: routeOf(record.id),
   };

@@ -57,7 +57,7 @@ export interface LoadedInstance {
 
 export type KeptSignalRow = StoredRow<
   typeof SIGNALS,
-  'seq' | 'id' | 'signal_type' | 'payload' | 'sent_by'
+  'seq' | 'id' | 'signal_type' | 'payload' | 'sent_by' | 'sent_groups'
 >;
 
 export type ListedOutput = StoredRow<typeof BLOCK_OUTPUTS, (typeof OUTPUT_COLUMNS)[number]>;
@@ -72,6 +72,17 @@ export interface ChildEndRow {
   readonly rows: number;
   readonly bytes: number;
 }
+
+/** The instance of an idempotency key; `starts_at` is set until it starts from collected creations. */
+export interface KeyedInstance {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly idempotency_key: string | null;
+  readonly is_dry_run: boolean;
+  readonly starts_at: string | null;
+}
+
+type StoredStart = { readonly tenant_id: string; readonly starts_at: string };
 
 /** The columns that do not belong to the instance; snapshots and signals are JSON or null. */
 interface Beside {
@@ -119,10 +130,23 @@ const SNAPSHOTS =
 // Also for ended instances, which may be resumed from a block that waits.
 const KEPT_SIGNALS =
   'case when i.signal_count > 0 then (select json_agg(json_build_object(' +
-  "'seq', seq, 'id', id, 'signal_type', signal_type, 'payload', payload::text, 'sent_by', sent_by" +
+  "'seq', seq, 'id', id, 'signal_type', signal_type, 'payload', payload::text, 'sent_by', sent_by, " +
+  "'sent_groups', sent_groups" +
   ") order by seq) from signals where instance_id = i.id and status = 'kept') end";
 
 export const INSTANCE_SQL = {
+  // The instance that has the key of a creation, by the id that follows from the key. Before it starts, it has a time.
+  keyedInstances: ofIds(
+    'o.id, o.tenant_id, o.idempotency_key, o.is_dry_run, o.starts_at',
+    'select k.instance_id as id, k.tenant_id, k.idempotency_key, false as is_dry_run, p.starts_at ' +
+      'from instance_keys k left join pending_starts p on p.id = k.instance_id where k.id = w.id ' +
+      "union all select i.id, i.tenant_id, i.idempotency_key, (i.runtime ->> 'dry_run') is not null, null " +
+      'from instances i where i.id = w.id',
+  ),
+  startOfInstance: ofIds(
+    'o.tenant_id, o.starts_at',
+    'select tenant_id, starts_at from pending_starts where id = w.id',
+  ),
   // One statement, because another one costs 0.2 ms. It returns a row for each open task; most
   // instances have one or none.
   instances:
@@ -169,6 +193,8 @@ function ownLoads(queries: Queries) {
   const sql = queries.of(INSTANCE_SQL);
   const childEnds = sql.batch<string, ChildEndRow>('childEnds', columnOf);
   const childOutputs = sql.batch<string, ListedOutput>('childOutputs', columnOf);
+  const keyedInstances = sql.batch<string, KeyedInstance>('keyedInstances', columnOf);
+  const pendingStarts = sql.batch<string, StoredStart>('startOfInstance', columnOf);
   return {
     /** Everything that actors need except outputs, which depend on the plan. */
     async instances(ids: readonly string[]): Promise<Map<string, LoadedInstance>> {
@@ -188,6 +214,12 @@ function ownLoads(queries: Queries) {
       idsOf(await sql.all('endedInstances', [ids, isoTime(before)])),
     orphanedInstances: async (ids: readonly string[]): Promise<string[]> =>
       idsOf(await sql.all('orphanedInstances', [ids])),
+    /** @param id the one that follows from the key */
+    keyedInstance: async (id: string): Promise<KeyedInstance | undefined> =>
+      (await keyedInstances.read(id))[0],
+    /** Of an instance that is yet to start from collected creations. */
+    startOfInstance: async (id: string): Promise<StoredStart | undefined> =>
+      (await pendingStarts.read(id))[0],
     task: (id: string): Promise<WorkerTaskRow | undefined> => sql.one('task', [id]),
     async taskOwners(tasks: readonly string[]): Promise<Map<string, string>> {
       const rows = await sql.all<{ id: string; instance_id: string }>('taskOwners', [tasks]);

@@ -8,7 +8,7 @@ import { tooLarge } from '../../src/base/errors.js';
 import type { JsonValue } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
 import type { Snapshot } from '../../src/core/progress.js';
-import type { WorkerTaskRecord } from './worker-task.js';
+import { isOpen, type WorkerTaskRecord } from './worker-task.js';
 
 const MAX = LIMITS.keptCharactersMax;
 
@@ -38,7 +38,7 @@ export function charactersOf(value: JsonValue): number {
 }
 
 export class KeptValues {
-  readonly #sizes = new LazyMap<string, number>();
+  #sizes: Map<string, number> | undefined;
   #characters = 0;
 
   constructor(snapshot: Snapshot) {
@@ -58,13 +58,14 @@ export class KeptValues {
   }
 
   count({ outputs, snapshots }: Snapshot): void {
-    this.#sizes.clear();
+    this.#sizes = undefined;
     this.#characters = 0;
     for (const [blockId, { output }] of outputs) this.output(blockId, charactersOf(output));
     for (const [key, items] of snapshots) this.items(key, charactersOf(items));
   }
 
   #set(name: string, characters: number): void {
+    this.#sizes ??= new Map();
     this.#characters += characters - (this.#sizes.get(name) ?? 0);
     this.#sizes.set(name, characters);
   }
@@ -79,29 +80,39 @@ export interface TaskStep {
 /** Ended tasks that are kept for late calls, and for the checkpoint of the next try. */
 const ENDED_TASKS_KEPT = 32;
 
-/** With more tasks, their states are not checked after each unit. */
-const LOOKED_AT_MAX = 8;
+/** More tasks have an index, and their states are not checked after each unit. */
+const FEW = 8;
+
+const NO_TASKS: readonly WorkerTaskRecord[] = [];
 
 /**
- * The open tasks and some recently ended ones, with an index of the latest task of each step, so
- * that an event costs the same with 5 and with 5,000 open tasks.
+ * The open tasks and some recently ended ones. An event costs the same with 5 and with 5,000 open tasks, and the one
+ * task of most instances takes little memory.
  */
-export class TaskCache extends Map<string, WorkerTaskRecord> {
-  readonly #lastOf = new LazyMap<string, string>();
-  readonly #ended = new LazyMap<string, true>();
+export class TaskCache {
+  /** Empty once there is an index. */
+  #few = NO_TASKS;
+  #index: TaskIndex | undefined;
   #characters = 0;
 
   get characters(): number {
     return this.#characters;
   }
 
+  get size(): number {
+    return this.#index?.byId.size ?? this.#few.length;
+  }
+
   get open(): number {
-    return this.size - this.#ended.size;
+    if (this.#index !== undefined) return this.#index.byId.size - this.#index.ended.size;
+    let open = 0;
+    for (const task of this.#few) if (isOpen(task)) open += 1;
+    return open;
   }
 
   /** Whether workers hold claims; assumed when there are many tasks. */
   get isClaimed(): boolean {
-    return this.size > LOOKED_AT_MAX || this.hasClaimed;
+    return this.size > FEW || this.hasClaimed;
   }
 
   get hasClaimed(): boolean {
@@ -109,89 +120,95 @@ export class TaskCache extends Map<string, WorkerTaskRecord> {
     return false;
   }
 
-  override set(id: string, task: WorkerTaskRecord): this {
-    const replaced = this.get(id);
-    if (replaced?.params !== task.params) {
-      this.#characters += task.params.length;
-      if (replaced !== undefined) this.#characters -= replaced.params.length;
-    }
-    const step = stepOf(task.block_id, task.iteration);
-    const last = this.#lastOf.get(step);
-    // A late call may load an old task; ids ascend.
-    if (last === undefined || id >= last) this.#lastOf.set(step, id);
-    if (task.state === 'completed' || task.state === 'failed') this.#ended.set(id, true);
-    return super.set(id, task);
+  values(): IterableIterator<WorkerTaskRecord> {
+    return this.#index?.byId.values() ?? this.#few.values();
   }
 
-  override delete(id: string): boolean {
-    const task = this.get(id);
-    if (task === undefined) return false;
-    this.#characters -= task.params.length;
-    const step = stepOf(task.block_id, task.iteration);
-    if (this.#lastOf.get(step) === id) this.#lastOf.delete(step);
-    this.#ended.delete(id);
-    return super.delete(id);
+  has(id: string): boolean {
+    return this.get(id) !== undefined;
+  }
+
+  get(id: string): WorkerTaskRecord | undefined {
+    if (this.#index !== undefined) return this.#index.byId.get(id);
+    for (const task of this.#few) if (task.id === id) return task;
+    return undefined;
+  }
+
+  /** Replaces the record with the same id. */
+  set(task: WorkerTaskRecord): void {
+    const replaced = this.get(task.id);
+    this.#characters += task.params.length - (replaced?.params.length ?? 0);
+    if (this.#index !== undefined) this.#index.set(task);
+    else if (replaced !== undefined) {
+      this.#few = this.#few.map((one) => (one === replaced ? task : one));
+    } else if (this.#few.length < FEW) this.#few = [...this.#few, task];
+    else {
+      this.#index = new TaskIndex();
+      for (const one of this.#few) this.#index.set(one);
+      this.#index.set(task);
+      this.#few = NO_TASKS;
+    }
   }
 
   lastOf({ blockId, iteration }: TaskStep): WorkerTaskRecord | undefined {
-    const id = this.#lastOf.get(stepOf(blockId, iteration));
-    return id === undefined ? undefined : this.get(id);
+    if (this.#index !== undefined) return this.#index.lastOf(stepOf(blockId, iteration));
+    let last: WorkerTaskRecord | undefined;
+    for (const task of this.#few) {
+      const isOfStep = task.block_id === blockId && task.iteration === iteration;
+      // A late call may load an old task; ids ascend.
+      if (isOfStep && (last === undefined || task.id > last.id)) last = task;
+    }
+    return last;
   }
 
   /** Records the end of a task, and drops the oldest ended ones. */
   ended(id: string): void {
-    this.#ended.set(id, true);
-    for (const oldest of this.#ended.keys()) {
-      if (this.#ended.size <= ENDED_TASKS_KEPT) return;
-      this.delete(oldest);
+    for (const dropped of this.#index?.end(id) ?? NO_TASKS) {
+      this.#characters -= dropped.params.length;
     }
+  }
+}
+
+/** Many tasks by id, with the latest one of each step. */
+class TaskIndex {
+  readonly byId = new Map<string, WorkerTaskRecord>();
+  readonly ended = new Set<string>();
+  readonly #lastOf = new Map<string, string>();
+
+  set(task: WorkerTaskRecord): void {
+    const { id } = task;
+    const step = stepOf(task.block_id, task.iteration);
+    const last = this.#lastOf.get(step);
+    if (last === undefined || id >= last) this.#lastOf.set(step, id);
+    if (!isOpen(task)) this.ended.add(id);
+    this.byId.set(id, task);
+  }
+
+  lastOf(step: string): WorkerTaskRecord | undefined {
+    const id = this.#lastOf.get(step);
+    return id === undefined ? undefined : this.byId.get(id);
+  }
+
+  end(id: string): readonly WorkerTaskRecord[] {
+    this.ended.add(id);
+    const dropped: WorkerTaskRecord[] = [];
+    for (const oldest of this.ended) {
+      if (this.ended.size <= ENDED_TASKS_KEPT) break;
+      dropped.push(this.#drop(oldest));
+    }
+    return dropped;
+  }
+
+  #drop(id: string): WorkerTaskRecord {
+    const task = this.byId.get(id)!;
+    const step = stepOf(task.block_id, task.iteration);
+    if (this.#lastOf.get(step) === id) this.#lastOf.delete(step);
+    this.ended.delete(id);
+    this.byId.delete(id);
+    return task;
   }
 }
 
 function stepOf(blockId: string, iteration: string): string {
   return `${iteration}:${blockId}`;
-}
-
-const NO_ENTRIES: ReadonlyMap<never, never> = new Map<never, never>();
-
-/** A Map that allocates on the first `set`: an empty one takes 200 bytes. */
-export class LazyMap<Key, Value> implements Iterable<[Key, Value]> {
-  #map: Map<Key, Value> | undefined;
-
-  get size(): number {
-    return this.#map?.size ?? 0;
-  }
-
-  has(key: Key): boolean {
-    return this.#map?.has(key) ?? false;
-  }
-
-  get(key: Key): Value | undefined {
-    return this.#map?.get(key);
-  }
-
-  set(key: Key, value: Value): void {
-    this.#map ??= new Map();
-    this.#map.set(key, value);
-  }
-
-  delete(key: Key): boolean {
-    return this.#map?.delete(key) ?? false;
-  }
-
-  clear(): void {
-    this.#map = undefined;
-  }
-
-  keys(): IterableIterator<Key> {
-    return (this.#map ?? NO_ENTRIES).keys();
-  }
-
-  values(): IterableIterator<Value> {
-    return (this.#map ?? NO_ENTRIES).values();
-  }
-
-  [Symbol.iterator](): IterableIterator<[Key, Value]> {
-    return (this.#map ?? NO_ENTRIES)[Symbol.iterator]();
-  }
 }

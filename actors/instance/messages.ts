@@ -1,13 +1,13 @@
 /** Messages to instances. Only those with a `request` get a reply; hints may be lost. */
 
 import type { BodyOf, QueryOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
-import type { EngineError } from '../../src/base/errors.js';
 import type { GateAnswer } from '../../src/core/blocks/gate.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import type { ChildEnd, ChildStart, StepTry } from '../../src/core/progress.js';
 import type { StoredSequence } from '../catalog/plans.js';
 import type { Call } from '../runtime/operation.js';
-import type { FamilyMessage, PeerMessage } from '../runtime/protocol.js';
+import type { FamilyMessage, Parking, PeerMessage } from '../runtime/protocol.js';
+import type { Effect } from '../runtime/turn.js';
 import type { ChangeMany } from './change-many.js';
 import type { Found } from './creation.js';
 import type { Order } from './orders.js';
@@ -23,6 +23,7 @@ export type GivenAnswer = Omit<GateAnswer, 'more'>;
 
 interface Called<Kind extends string, Id extends ShardRouteId> extends Call<BodyOf<Id>> {
   readonly kind: Kind;
+  readonly waitMs?: Id extends 'instances.signal' ? number | undefined : never;
   readonly part?: Id extends 'instances.tree' ? QueryOf<Id> : never;
 }
 
@@ -50,6 +51,8 @@ export type InstanceRequest =
       readonly approval: string;
       readonly given: GivenAnswer;
     } & FromOutside)
+  /** The result for a request that waits, which waits on if there is none and its time is not over. */
+  | ({ readonly kind: 'result'; readonly parking: Parking } & FromOutside)
   | ({ readonly kind: 'standing'; readonly child?: string | undefined } & FromOutside)
   /** An order of its execution, see `ownership.ts`. */
   | ({ readonly kind: 'order'; readonly order: Order } & FromOutside);
@@ -61,7 +64,10 @@ type HintKind =
   | 'unclaim'
   | 'secret.missing'
   | 'permit.granted'
+  | 'permit.denied'
+  | 'start.granted'
   | 'event.arrived'
+  | 'event.cancel'
   | `rate.${'granted' | 'deferred' | 'changed'}`;
 type Unaddressed<Message> = Message extends unknown ? Omit<Message, 'instance'> : never;
 
@@ -109,12 +115,12 @@ export interface Creation {
   readonly sequence: StoredSequence;
 }
 
-/** An invalid creation, which fails with `otherwise` unless its instance already exists. */
+/** A creation that creates nothing, and is answered with `otherwise` unless its instance already exists. */
 export interface Repeat {
   readonly kind: 'repeat';
   readonly request: number;
   readonly instance: NewInstance;
-  readonly otherwise: EngineError;
+  readonly otherwise: readonly Effect[];
 }
 
 /** Including creations, which may come before their actor. */

@@ -66,6 +66,7 @@ export function putLines(actor: LiveInstance, turn: Turn): void {
   turn.put(STEP_LOG.insert, id, {
     id,
     instance_id: actor.record.id,
+    tenant: actor.record.tenant_id,
     entries: turn.lines,
     created_at: isoTime(actor.env.now()),
   });

@@ -62,16 +62,27 @@ const COLUMNS = columnsBut(WORKER_TASKS);
 const looked = (column: string) => `(select o.${column} from open_tasks o where o.task_id = b.id)`;
 const STANDING = COLUMNS.map((column) => `${current(column, looked)} as ${column}`);
 
+const ALL = `select ${COLUMNS.join(', ')}, false as is_before`;
+const ALL_BEFORE = `select ${STANDING.join(', ')}, true`;
+
 /**
  * All tasks with the columns of `worker_tasks`, and whether their rows are in the old tables; for a FROM with
  * an alias. Neither branch has a join or a condition, so that Postgres reads both along their indexes.
  */
 export const TASKS =
-  `(select ${COLUMNS.join(', ')}, false as is_before from worker_tasks union all ` +
-  `select ${STANDING.join(', ')}, true from worker_tasks_before b)`;
+  `(${ALL} from worker_tasks union all ` + `${ALL_BEFORE} from worker_tasks_before b)`;
+
+/**
+ * The same for lists of a tenant, with the alias t and the condition `IN_ITS_BRANCH`: one index has the ended tasks,
+ * another one the open ones. Of the condition each branch keeps what selects its index.
+ */
+export const TASKS_OF_TENANT =
+  `(${ALL}, true as has_ended from worker_tasks union all ${ALL}, false from worker_tasks union all ` +
+  `${ALL_BEFORE}, null from worker_tasks_before b)`;
+export const IN_ITS_BRANCH = '(t.has_ended is null or t.has_ended = (t.rank is null))';
 
 const OF_OPEN = 'instance_id, tenant_id, handler_name, queue_name, rank, created_at, worker_id, ';
-const OF_CLAIMED = 'claimed_at, heartbeat_at';
+const OF_CLAIMED = 'claim_epoch, claimed_at, heartbeat_at';
 
 /** What queues read. Needs `IS_OPEN`, which selects the partial indexes. */
 export const OPEN_TASKS =

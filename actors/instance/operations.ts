@@ -1,9 +1,11 @@
 /** The operations on instances and their tasks, and the peer messages to them. */
 
+import type { CreateInstance } from '../../schema/instance.js';
 import { type BodyOf, type QueryOf, ROUTES, type ShardRouteId } from '../../schema/routes.js';
 import type { TaskResult } from '../../schema/worker.js';
 import type { EngineError } from '../../src/base/errors.js';
 import { routeOf } from '../../src/base/ids.js';
+import { checkCallersId } from '../../src/core/creation-key.js';
 import type { Kernel } from '../runtime/kernel.js';
 import type { Call, Operation, Operations, RouteOperations } from '../runtime/operation.js';
 import type { TaskClaim } from '../runtime/protocol.js';
@@ -110,7 +112,10 @@ function routesOf(parts: InstanceParts) {
     'instances.create': {
       // The shard of an idempotency key handles the creation.
       leadsTo: 'itself',
-      serve: (call) => creations.create(call),
+      serve: (call, query) => {
+        checkCallersId(call.body.idempotency_key, 'idempotency_key');
+        creations.create(call, query.wait_ms);
+      },
     },
     'instances.createBatch': { serve: (call) => creations.createBatch(call) },
     ...rowsOf<InstanceRouteId>(
@@ -118,6 +123,10 @@ function routesOf(parts: InstanceParts) {
       (kind) => (call) =>
         instances.send(call.target.slice(0, UUID_LENGTH), { kind, ...call } as InstanceRequest),
     ),
+    'instances.signal': {
+      serve: (call, { wait_ms: waitMs }) =>
+        instances.send(call.target, { kind: 'signal', ...call, waitMs }),
+    },
     'instances.tree': {
       isRead: true,
       serve: (call, part) =>
@@ -136,8 +145,10 @@ function routesOf(parts: InstanceParts) {
 }
 
 /** Internal requests of the front thread. */
-function ownOf({ instances, tasks, changes, purge }: InstanceParts) {
+function ownOf({ instances, tasks, changes, creations, purge }: InstanceParts) {
   return {
+    /** A creation by a trigger, whose idempotency key no caller can give. */
+    'instances.fire': { serve: (call: Call<CreateInstance>) => creations.create(call) },
     'instances.standing': {
       isRead: true,
       serve: ({ request, tenant, target, body }: Call<{ child: string } | undefined>) =>
@@ -185,11 +196,21 @@ export function peerMessages({ instances, tasks, internalRequests, release }: Pe
     unclaim: (claim) => unclaim({ tasks, instances }, claim),
     'secret.missing': (message) =>
       tasks.find(message.task, (instance) => instances.send(instance, message)),
+    'result.ask': ({ kind: _, request, ...parking }) =>
+      instances.send(parking.instance, {
+        kind: 'result',
+        request,
+        tenant: parking.tenant,
+        parking,
+      }),
     'permit.granted': tell,
+    'permit.denied': tell,
+    'start.granted': tell,
     'rate.granted': tell,
     'rate.deferred': tell,
     'rate.changed': tell,
     'event.arrived': tell,
+    'event.cancel': tell,
     // Handled as an internal request, whose reply is sent back.
     'continuity.order': ({ instance, order: text }) => {
       const order = JSON.parse(text) as Order;

@@ -1,8 +1,27 @@
 /** Tables of outputs, signals, gates, audit, logs and checkpoints. Pure. */
 
+import { timeOfId } from '../../src/base/ids.js';
+import { type JsonValue, textOfJson } from '../../src/base/json.js';
+import { isoTime, msOfTime } from '../../src/base/time.js';
 import { lined } from '../../src/db/lines.js';
-import { clear, drop, insert, mutations, set, special, update } from '../../src/db/mutation.js';
-import { belonging, columnType } from '../../src/db/table.js';
+import {
+  clear,
+  drop,
+  insert,
+  type MutationRow,
+  mutations,
+  set,
+  special,
+  timeOf,
+  update,
+} from '../../src/db/mutation.js';
+import {
+  belonging,
+  type ColumnOf,
+  columnsBut,
+  columnType,
+  type StoredRow,
+} from '../../src/db/table.js';
 
 export const EFFECT_RECEIPTS = belonging('effect_receipts', ['id'], {
   id: 'uuid',
@@ -43,14 +62,28 @@ export const BLOCK_OUTPUTS = belonging(
   },
 );
 
-/** All outputs: the rows, and those that the row of their completed instance has (`packOutput`). */
+/** What an output in the row of its instance has, and what is omitted there. */
+const PACKED = {
+  id: 'r.id',
+  block_id: 'r.block_id',
+  iteration: "coalesce(r.iteration, '')",
+  attempt: 'coalesce(r.attempt, 0)',
+  try: 'coalesce(r.try, 0)',
+  output: 'r.output',
+  // JSON null is stored as null.
+  output_size: 'coalesce(octet_length(r.output::text), 4)',
+  created_at: `coalesce(r.created_at, ${timeOf('r.id')})`,
+} as const satisfies { readonly [C in ColumnOf<typeof BLOCK_OUTPUTS>]?: string };
+
+/** All outputs: the rows, and those that the row of their completed instance has (`packedOutput`). */
 export const OUTPUT_ROWS = outputRows();
 
 function outputRows(): string {
-  const names = Object.keys(BLOCK_OUTPUTS.columns);
-  const packed = names.filter((name) => name !== 'instance_id');
-  const types = packed.map((name) => `${name} ${columnType(BLOCK_OUTPUTS, name).base}`);
-  const values = names.map((name) => (packed.includes(name) ? `r.${name}` : 'i.id'));
+  const names = columnsBut(BLOCK_OUTPUTS);
+  const base = (name: string) => columnType(BLOCK_OUTPUTS, name).base;
+  const types = Object.keys(PACKED).map((name) => `${name} ${base(name)}`);
+  const packed: { readonly [C in string]?: string } = { ...PACKED, instance_id: 'i.id' };
+  const values = names.map((name) => packed[name] ?? `null::${base(name)}`);
   return (
     `(select ${names.join(', ')} from block_outputs union all ` +
     `select ${values.join(', ')} from instances i ` +
@@ -85,6 +118,39 @@ on conflict (id) do nothing`,
   insert: lined(insert(BLOCK_OUTPUTS)),
 });
 
+/** An output in the row of its completed instance, without what most have in common or follows from the rest. */
+export interface PackedOutput
+  extends Partial<
+    Pick<StoredRow<typeof BLOCK_OUTPUTS>, 'iteration' | 'attempt' | 'try' | 'created_at'>
+  > {
+  readonly id: string;
+  readonly block_id: string;
+  readonly output: JsonValue;
+}
+
+export function packedText(row: StoredRow<typeof BLOCK_OUTPUTS>): string {
+  const { id, block_id, iteration, attempt, try: number, created_at, output } = row;
+  return (
+    `{"id":"${id}","block_id":${JSON.stringify(block_id)}` +
+    (iteration === '' ? '' : `,"iteration":${JSON.stringify(iteration)}`) +
+    (attempt === 0 ? '' : `,"attempt":${attempt}`) +
+    (number === 0 ? '' : `,"try":${number}`) +
+    (msOfTime(created_at) === timeOfId(id) ? '' : `,"created_at":"${created_at}"`) +
+    `,"output":${output}}`
+  );
+}
+
+export function unpacked(
+  instance_id: string,
+  { id, block_id, iteration = '', attempt = 0, try: number = 0, output, created_at }: PackedOutput,
+): MutationRow<typeof OUTPUT.insert> {
+  return {
+    ...{ id, instance_id, block_id, iteration, attempt, try: number, output },
+    output_size: Buffer.byteLength(textOfJson(output)),
+    created_at: created_at ?? isoTime(timeOfId(id)),
+  };
+}
+
 export const ITERATION_SNAPSHOTS = belonging('iteration_snapshots', ['instance_id', 'key'], {
   instance_id: 'uuid',
   key: 'text',
@@ -108,6 +174,7 @@ export const SIGNALS = belonging('signals', ['instance_id', 'seq'], {
   taken_at: 'timestamptz?',
   taken_by: 'text?',
   sent_by: 'text?',
+  sent_groups: 'text?',
 });
 
 export const SIGNAL = mutations('signal', {
@@ -132,12 +199,13 @@ export const APPROVALS = belonging('approvals', ['id'], {
   outcome: 'text?',
   closed_at: 'timestamptz?',
   answer: 'json?',
+  approvers: 'text',
 });
 
 export const APPROVAL = mutations('approval', {
   insert: insert(APPROVALS),
   // When the deadline moves, or the instance is migrated.
-  update: update(APPROVALS, ['sequence_id', 'path', 'prompt', 'gate', 'deadline']),
+  update: update(APPROVALS, ['sequence_id', 'path', 'prompt', 'gate', 'deadline', 'approvers']),
   close: update(APPROVALS, ['outcome', 'closed_at', 'answer']),
 });
 
@@ -154,6 +222,8 @@ export const AUDIT = mutations('audit', { insert: lined(insert(AUDIT_LOG)) });
 export const STEP_LOGS = belonging('step_logs', ['instance_id', 'id'], {
   id: 'uuid',
   instance_id: 'uuid',
+  /** Null in rows from before migration 0053. */
+  tenant: 'text?',
   entries: 'json',
   created_at: 'timestamptz',
 });

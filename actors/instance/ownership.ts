@@ -9,6 +9,7 @@ import { conflictFor, migrationFinding } from '../../src/core/migration-findings
 import type { Progress } from '../../src/core/progress.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance } from './advance.js';
+import { recordCancelWaits } from './cancel-waits.js';
 import { familyFindings } from './core/family.js';
 import { liveCheckpoint, placeSha256 } from './core/live-place.js';
 import { continuityIdOf } from './effects.js';
@@ -43,6 +44,7 @@ const PASSES: ReadonlySet<InstanceMessage['kind']> = new Set<InstanceMessage['ki
   'get',
   'tree',
   'look',
+  'result',
   'standing',
   'order',
   'wake',
@@ -196,6 +198,7 @@ function fence(actor: LiveInstance, turn: Turn, fence: Fence, before: Handled): 
   const handled = leaves ? advance(actor, turn, { kind: 'pause' }) : before;
   if (fence.reason === 'moved') dropEventWaits(actor, turn);
   record.fence = fence;
+  recordCancelWaits(actor, turn);
   const until = fence.until === null ? null : Date.parse(fence.until);
   putOwnership(actor.record, turn);
   // The only timer while the fence stands; `own` restores the others.

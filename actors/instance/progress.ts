@@ -12,6 +12,7 @@ import { textOfJson } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { isoTime, msOfTime } from '../../src/base/time.js';
 import { DEADLINE_HANDLER_MS_MAX, isDeadlineHandler } from '../../src/core/deadline-handlers.js';
+import { isProgressNote } from '../../src/core/loop-items.js';
 import {
   type AuditEvent,
   type Dispatch,
@@ -23,17 +24,26 @@ import {
   type Withdrawal,
 } from '../../src/core/progress.js';
 import { rowOf } from '../../src/db/lines.js';
-import type { Mutation, MutationRow } from '../../src/db/mutation.js';
+import type { Mutation } from '../../src/db/mutation.js';
 import type { StoredRow } from '../../src/db/table.js';
 import type { PeerMessage } from '../runtime/protocol.js';
-import type { Effect, Turn } from '../runtime/turn.js';
+import type { Effect, TaskChange, Turn } from '../runtime/turn.js';
 import { type OutputEffect, recordEffect, settleEffects } from './effects.js';
 import { endGates } from './gate-rows.js';
 import { type LiveInstance, nextId, stepKey } from './live-instance.js';
 import { charactersOf } from './memory.js';
 import { addLine } from './notes.js';
 import { TASK_BEFORE } from './old-tables.js';
-import { AUDIT, type BLOCK_OUTPUTS, OUTPUT, SIGNAL, SNAPSHOT } from './output-tables.js';
+import {
+  AUDIT,
+  type BLOCK_OUTPUTS,
+  OUTPUT,
+  type PackedOutput,
+  packedText,
+  SIGNAL,
+  SNAPSHOT,
+  unpacked,
+} from './output-tables.js';
 import { offersTasks } from './record.js';
 import { TASK } from './task-tables.js';
 import {
@@ -66,8 +76,9 @@ export function recordProgress(actor: LiveInstance, turn: Turn, progress: Progre
   }
   // `limits.ts` receives the answers.
   for (const { node, iteration, attempt, key } of progress.rateRequests) {
-    const limit = rateLimitId(actor.record.tenant_id, key);
-    const asker = { instance: actor.record.id, node, iteration, attempt };
+    const { id: instance, tenant_id: tenant } = actor.record;
+    const limit = rateLimitId(tenant, key);
+    const asker = { tenant, name: key, instance, node, iteration, attempt };
     sendToPeer(actor, turn, limit, { kind: 'rate.asked', limit, ...asker });
   }
   if (progress.takenSignals !== undefined) putTaken(actor, turn, progress.takenSignals);
@@ -95,6 +106,7 @@ function putOutput(
   const text = textOfJson(output.output);
   // A gate note must not occupy the key of the step's output row.
   const isNote = output.outputRef === GATE_REF;
+  if (!isNote && !isProgressNote(output.output)) actor.shown?.set(output.blockId, text);
   const iteration = isNote ? `${output.iteration}${NOTE_MARK}${id}` : output.iteration;
   if (!isNote && actor.record.snapshot.outputs.has(output.blockId)) {
     actor.kept.output(output.blockId, text.length);
@@ -120,13 +132,11 @@ function putOutput(
  * update of its row would write the output again: `unpackOutputs` comes first.
  * @returns false if the output needs a row of its own
  */
-function packOutput(
-  { record }: LiveInstance,
-  { instance_id: _, output_ref, effect, output, ...row }: StoredRow<typeof BLOCK_OUTPUTS>,
-): boolean {
-  if (record.snapshot.state !== 'completed' || output_ref !== null || effect !== null) return false;
+function packOutput({ record }: LiveInstance, row: StoredRow<typeof BLOCK_OUTPUTS>): boolean {
+  if (record.snapshot.state !== 'completed') return false;
+  if (row.output_ref !== null || row.effect !== null) return false;
   const packed = record.end_outputs === null ? '[' : `${record.end_outputs.slice(0, -1)},`;
-  const text = `${packed}${JSON.stringify(row).slice(0, -1)},"output":${output}}]`;
+  const text = `${packed}${packedText(row)}]`;
   if (text.length > END_OUTPUTS_MAX) return false;
   record.end_outputs = text;
   return true;
@@ -138,10 +148,10 @@ export function unpackOutputs(
   turn: Turn,
   dropped: readonly string[],
 ): void {
-  const packed = JSON.parse(record.end_outputs ?? '[]') as MutationRow<typeof OUTPUT.insert>[];
-  for (const row of packed) {
-    if (dropped.includes(row.block_id)) continue;
-    turn.put(OUTPUT.insert, row.id, { ...row, instance_id: record.id });
+  const packed = JSON.parse(record.end_outputs ?? '[]') as PackedOutput[];
+  for (const output of packed) {
+    if (dropped.includes(output.block_id)) continue;
+    turn.put(OUTPUT.insert, output.id, unpacked(record.id, output));
   }
   record.end_outputs = null;
 }
@@ -149,10 +159,22 @@ export function unpackOutputs(
 function openTask(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
   const previous = actor.tasks.lastOf(dispatch);
   const task = newTask(nextId(actor), actor.record, dispatch, previous, actor.env.now());
-  actor.tasks.set(task.id, task);
+  actor.tasks.set(task);
   // The row of the task is also the receipt of its effect.
   turn.put(TASK.insert, task.id, rowOf(TASK.insert, task));
   turn.effects.push(queueHint(actor, task));
+  countTask(turn, task, 'arrived');
+}
+
+/** For statistics of its queue. */
+export function countTask(
+  turn: Turn,
+  task: WorkerTaskRecord,
+  change: TaskChange,
+  waitedMs = 0,
+): void {
+  const { tenant_id: tenant, handler_name: handler, queue_name } = task;
+  turn.effects.push({ kind: 'tasked', tenant, handler, queue: queue_name ?? '', change, waitedMs });
 }
 
 /** Whether workers may claim the task. */
@@ -193,9 +215,15 @@ export function sendToPeer(
 export function putTaken(actor: LiveInstance, turn: Turn, taken: readonly TakenSignal[]): void {
   const { id } = actor.record;
   const taken_at = isoTime(actor.env.now());
-  for (const { seq, status, blockId } of taken) {
+  for (const { seq, status, blockId, reply } of taken) {
     const changes = { instance_id: id, seq, status, taken_at, taken_by: blockId };
     turn.put(SIGNAL.update, `${id}:${seq}`, changes);
+    const answer = {
+      taken: status === 'taken',
+      block_id: blockId,
+      ...(reply !== undefined && { reply }),
+    };
+    turn.effects.push({ kind: 'signal.taken', instance: id, seq, answer });
   }
 }
 
@@ -275,6 +303,7 @@ export function isRetried(progress: Progress, block: string): boolean {
 
 export function closeTask(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
   task.rank = null;
+  countTask(turn, task, task.claimed_at === null ? 'withdrawn' : 'ended');
   putTask(turn, TASK.end, task, rowOf(TASK.end, task));
   turn.effects.push(queueHint(actor, task));
   actor.tasks.ended(task.id);

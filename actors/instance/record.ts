@@ -2,12 +2,23 @@
 
 import type { Block } from '../../schema/blocks.js';
 import { toUnixMs } from '../../schema/common.js';
-import { type Execution, emptyExecution } from '../../schema/execution.js';
+import { type Execution, emptyExecution, WAITS_FOR_SLOT } from '../../schema/execution.js';
 import type { Failure } from '../../schema/failure.js';
 import { PRIORITIES, priorityRank } from '../../schema/states.js';
+import { unprocessable } from '../../src/base/errors.js';
 import { type JsonObject, type JsonValue, textOfJson } from '../../src/base/json.js';
+import { LazyMap } from '../../src/base/lazy-map.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/base/time.js';
+import { cancelEvents } from '../../src/core/cancel-on.js';
 import { type CreationBody, idempotencyKeyOf } from '../../src/core/creation-key.js';
+import {
+  type FlowKeys,
+  type FlowPlan,
+  flowKeysOf,
+  NO_FLOW_KEYS,
+} from '../../src/core/flow-limits.js';
+import type { Parsed } from '../../src/core/parsed.js';
+import type { Plan } from '../../src/core/plan-nodes.js';
 import type { Snapshot } from '../../src/core/progress.js';
 import { rowOf } from '../../src/db/lines.js';
 import type { Update } from '../../src/db/mutation.js';
@@ -60,6 +71,10 @@ export interface NewInstance {
   /** The sections of the body as text; absent when they have to be serialized. */
   readonly texts?: RawSections | undefined;
   readonly parent?: string | undefined;
+  /** The data as given, if `body` has it as the only item of a batch. */
+  readonly item?: JsonObject | undefined;
+  /** The caller waits for the end. */
+  readonly waitMs?: number | undefined;
 }
 
 export function nameIn(
@@ -70,20 +85,30 @@ export function nameIn(
   return { tenant, namespace, name, version: version ?? null };
 }
 
+/** Empty sections are replaced and never changed in place, so that all records can share them. */
+const NO_MEMBERS: JsonObject = Object.freeze({});
+const NO_ITEMS = Object.freeze([]) as readonly [] as [];
+
 export function givenContext({ context }: Pick<CreationBody, 'context'>): {
   data: JsonObject;
   config: JsonObject;
 } {
   return {
-    data: (context?.data ?? {}) as JsonObject,
-    config: (context?.config ?? {}) as JsonObject,
+    data: (context?.data ?? NO_MEMBERS) as JsonObject,
+    config: (context?.config ?? NO_MEMBERS) as JsonObject,
   };
 }
 
-export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
+/** @throws EngineError 422 when the plan's limits have no key for it */
+export function newRecord(instance: NewInstance, now: UnixMs, plan: CreationPlan): InstanceRecord {
   const { id, body, route, texts, traceparent, parent } = instance;
   const created_at = isoTime(now);
   const { data, config } = givenContext(body);
+  const keys = keysOf(instance, plan);
+  if (!keys.ok) throw unprocessable(keys.message);
+  const { concurrency_key, max_concurrency, throttle_key } = keys.value;
+  const execution = firstExecution(instance, plan);
+  if (throttle_key !== null) execution.i = throttle_key;
   return {
     id,
     sequence_id: targetOf(instance),
@@ -91,8 +116,8 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
     namespace: body.namespace,
     priority: priorityRank(body.priority ?? 'normal'),
     metadata: stamped((body.metadata ?? {}) as JsonObject, route),
-    concurrency_key: body.concurrency_key ?? null,
-    max_concurrency: body.max_concurrency ?? null,
+    concurrency_key: concurrency_key ?? body.concurrency_key ?? null,
+    max_concurrency: max_concurrency ?? body.max_concurrency ?? null,
     idempotency_key: idempotencyKeyOf(body),
     parent_instance_id: parent ?? null,
     release_id: route?.releaseId ?? null,
@@ -106,24 +131,65 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
     signal_count: 0,
     audit_count: 0,
     end_outputs: null,
-    injected: [],
-    context_audit: [],
+    injected: NO_ITEMS,
+    context_audit: NO_ITEMS,
     raw: texts && { texts, body },
     stored: data,
     snapshot: {
       id,
       timezone: body.timezone ?? 'UTC',
       state: 'scheduled',
-      nextFireAt: (body.next_fire_at == null ? undefined : toUnixMs(body.next_fire_at)) ?? now,
+      nextFireAt: firstStart(body, now),
       timeoutMs: body.timeout ?? null,
       data,
       config,
       runtime: runtimeOf(body),
-      execution: emptyExecution(),
-      outputs: new Map(),
-      snapshots: new Map(),
+      execution,
+      outputs: new LazyMap(),
+      snapshots: new LazyMap(),
     },
   };
+}
+
+/** The requested start. */
+export function firstStart({ next_fire_at: at }: CreationBody, now: UnixMs): UnixMs {
+  return (at == null ? undefined : toUnixMs(at)) ?? now;
+}
+
+type CreationPlan = Pick<Plan, 'flow' | 'name' | 'cancelOn'> | undefined;
+
+/** A dry run is not limited, and has the problem of a real one. `ok: false` names the member without a key. */
+export function keysOf(instance: NewInstance, plan: CreationPlan): Parsed<FlowKeys> {
+  if (plan?.flow === undefined) return UNLIMITED;
+  const keys = renderedKeys(instance, plan.flow, plan.name);
+  return keys.ok && instance.body.dry_run === true ? UNLIMITED : keys;
+}
+
+function renderedKeys(
+  { id, body }: NewInstance,
+  flow: FlowPlan,
+  name: Plan['name'],
+): Parsed<FlowKeys> {
+  const known = RENDERED.get(body);
+  if (known?.flow === flow) return known.keys;
+  const keys = flowKeysOf(flow, name, { id, namespace: body.namespace, ...givenContext(body) });
+  RENDERED.set(body, { flow, keys });
+  return keys;
+}
+
+/** The keys are rendered once for the check, the slot and the record of a creation. */
+const RENDERED = new WeakMap<CreationBody, { flow: FlowPlan; keys: Parsed<FlowKeys> }>();
+
+const UNLIMITED = { ok: true, value: NO_FLOW_KEYS } as const;
+
+/** A dry run is not cancelled by real events. */
+function firstExecution({ id, body }: NewInstance, plan: CreationPlan): Execution {
+  const execution = emptyExecution();
+  if (plan?.cancelOn === undefined || body.dry_run === true) return execution;
+  const events = cancelEvents(plan.cancelOn, { id, ...givenContext(body) });
+  if (!events.ok) throw unprocessable(events.message);
+  execution.E = events.value;
+  return execution;
 }
 
 function runtimeOf({ dry_run, dry_run_auto_approve: isAuto }: CreationBody): JsonObject {
@@ -132,16 +198,16 @@ function runtimeOf({ dry_run, dry_run_auto_approve: isAuto }: CreationBody): Jso
 }
 
 export function recordOfRow(row: InstanceRow): InstanceRecord {
-  const { state, next_fire_at, timezone, config, runtime, execution, timeout, ...others } = row;
+  const { state, next_fire_at, timezone, config, runtime: _, execution, timeout, ...others } = row;
   const { data: _data, data_patch: _patch, ...columns } = others;
   const { stored, data } = dataOf(row);
   return {
     ...columns,
     stored,
     metadata: JSON.parse(row.metadata) as JsonObject,
-    context_audit: JSON.parse(row.context_audit) as JsonValue[],
+    context_audit: row.context_audit === '[]' ? NO_ITEMS : JSON.parse(row.context_audit),
     fence: JSON.parse(row.fence ?? 'null') as Fence | null,
-    injected: JSON.parse(row.injected ?? '[]') as Block[],
+    injected: row.injected === null ? NO_ITEMS : JSON.parse(row.injected),
     ownership_epoch: row.ownership_epoch ?? 0,
     snapshot: {
       id: row.id,
@@ -150,11 +216,11 @@ export function recordOfRow(row: InstanceRow): InstanceRecord {
       nextFireAt: next_fire_at === null ? null : Date.parse(next_fire_at),
       timeoutMs: timeout,
       data,
-      config: JSON.parse(config) as JsonObject,
-      runtime: JSON.parse(runtime) as JsonObject,
+      config: config === '{}' ? NO_MEMBERS : JSON.parse(config),
+      runtime: JSON.parse(runtimeText(row.id, row)) as JsonObject,
       execution: JSON.parse(execution) as Execution,
-      outputs: new Map(),
-      snapshots: new Map(),
+      outputs: new LazyMap(),
+      snapshots: new LazyMap(),
     },
   };
 }
@@ -198,7 +264,7 @@ export function wholeLine(
     data: sectionText(snapshot.data, raw?.body.context?.data, raw?.texts.data),
     config: sectionText(snapshot.config, raw?.body.context?.config, raw?.texts.config),
     context_audit: audit.length === 0 ? '[]' : JSON.stringify(audit),
-    runtime: objectText(snapshot.runtime),
+    runtime: storedRuntime(snapshot),
     execution: JSON.stringify(snapshot.execution),
     concurrency_key: record.concurrency_key,
     max_concurrency: record.max_concurrency,
@@ -232,7 +298,7 @@ function progressCells({
     id,
     state: snapshot.state,
     next_fire_at: isoTimeOrNull(snapshot.nextFireAt),
-    runtime: objectText(snapshot.runtime),
+    runtime: storedRuntime(snapshot),
     execution: JSON.stringify(snapshot.execution),
     signal_count,
     audit_count,
@@ -241,6 +307,21 @@ function progressCells({
     data_patch: undefined as string | undefined,
     data: undefined as string | undefined,
   };
+}
+
+const STARTED = '"started_at":';
+
+/** Without the id of the instance, with which it begins once it is started. */
+function storedRuntime({ id, runtime }: Snapshot): string {
+  const text = objectText(runtime);
+  const start = `{"instance_id":"${id}",`;
+  return text.startsWith(start + STARTED) ? `{${text.slice(start.length)}` : text;
+}
+
+/** The whole runtime of a row. */
+export function runtimeText(id: string, { runtime }: Pick<InstanceRow, 'runtime'>): string {
+  const isWhole = !runtime.startsWith(`{${STARTED}`) || runtime.includes('"instance_id":');
+  return isWhole ? runtime : `{"instance_id":"${id}",${runtime.slice(1)}`;
 }
 
 /** @param text used if the section is still `raw`, the one of the request */
@@ -276,7 +357,7 @@ export function isKeyed(record: InstanceRecord): boolean {
 export function permitStatus(record: InstanceRecord): PermitStatus {
   if (!isKeyed(record)) return 'none';
   const { state, execution } = record.snapshot;
-  if (execution.w === 1) return 'wanted';
+  if (execution.w === WAITS_FOR_SLOT) return 'wanted';
   return state === 'running' || state === 'waiting' || execution.r === 1 ? 'held' : 'none';
 }
 

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { notFound } from '../../src/base/errors.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { Plans } from '../catalog/plans.js';
+import { awaitsCancel } from './cancel-waits.js';
 import { dataLength } from './context-data.js';
 import { nodeOfTask } from './edits.js';
 import { storedWaits } from './event-waits.js';
@@ -58,6 +59,7 @@ export function firstActor(env: InstanceEnv, record: InstanceRecord, plan: Plan)
   const { nextFireAt, execution } = record.snapshot;
   if (plan.hasGates) actor.gates = knownGates(plan, execution);
   actor.timer = { fireAt: nextFireAt, recover: false };
+  actor.awaitsCancel = awaitsCancel(record);
   return actor;
 }
 
@@ -71,6 +73,7 @@ function actorOf(
   for (const row of loaded.tasks) keepTask(actor, row);
   if (plan.hasGates) actor.gates = knownGates(plan, record.snapshot.execution);
   actor.timer = loaded.timer;
+  actor.awaitsCancel = awaitsCancel(record);
   for (const [wait, key] of storedWaits(record)) actor.eventWaits.set(wait, key);
   return actor;
 }
@@ -94,7 +97,8 @@ export async function recallTask(
 
 /** The stored index of the node may belong to an earlier plan. */
 function keepTask(actor: LiveInstance, row: WorkerTaskRow): void {
-  actor.tasks.set(row.id, { ...row, node: nodeOfTask(actor, row) });
+  const { id: instance_id, tenant_id } = actor.record;
+  actor.tasks.set({ ...row, instance_id, tenant_id, node: nodeOfTask(actor, row) });
 }
 
 export function textOf({ row }: LoadedInstance): number {

@@ -9,7 +9,9 @@ import type { ReleaseRoom } from '../release/room.js';
 import { type Kernel, onFirstShard } from '../runtime/kernel.js';
 import type { Effects } from '../runtime/room.js';
 import { Service } from '../runtime/service.js';
+import { Answers, type AnswersDeps } from './answers.js';
 import { ChangeGroups } from './change-many.js';
+import { asStarted } from './collected.js';
 import { checkCreation, placed } from './creation.js';
 import { Creations } from './creations.js';
 import { FamilyMessages } from './family-messages.js';
@@ -18,6 +20,7 @@ import type { InstanceEnv } from './live-instance.js';
 import type { InstanceLoads } from './loads.js';
 import { instanceOperations, peerMessages } from './operations.js';
 import { type PurgeRequest, purge } from './purge.js';
+import { SlotCreations, type SlotCreationsDeps } from './slot-creations.js';
 import { claimWatch, TaskIndex } from './task-index.js';
 import { taskMoves } from './task-moves.js';
 
@@ -25,7 +28,9 @@ export interface InstanceNeeds
   extends Pick<InstanceEnv, 'stamp' | 'webhookTargets' | 'versions'>,
     Pick<InstancesDeps, 'changed' | 'taskDecided'>,
     Pick<CatalogRoom, 'plans' | 'names'>,
-    Pick<ReleaseRoom, 'routing'> {}
+    Pick<ReleaseRoom, 'routing'>,
+    Pick<SlotCreationsDeps, 'slots'>,
+    Pick<AnswersDeps, 'reply'> {}
 
 export function openInstances(kernel: Kernel<InstanceLoads>, needs: InstanceNeeds) {
   const { release, internalRequests, reachability, clock } = kernel;
@@ -43,8 +48,10 @@ export function openInstances(kernel: Kernel<InstanceLoads>, needs: InstanceNeed
     outageEnd: () => reachability.outageEnd,
     placeChild: (requested, found) => {
       const place = placed(needs, requested, found);
-      if (place !== undefined) checkCreation({ plans, env }, place, '');
-      return place?.instance;
+      if (place === undefined) return undefined;
+      const instance = asStarted(place);
+      const { plan } = checkCreation({ plans, env }, place, '', instance);
+      return { instance, plan };
     },
     monotonic: () => clock.monotonic(),
     measures: kernel.measures,
@@ -56,7 +63,14 @@ export function openInstances(kernel: Kernel<InstanceLoads>, needs: InstanceNeed
     env,
     createAgain: ({ request, instance }) => creations.again(request, instance),
   });
-  const creations = new Creations({ ...kernel, ...needs, env, instances });
+  const underKeys = new SlotCreations({
+    ...kernel,
+    ...needs,
+    instances,
+    createAgain: (request, instance) => creations.again(request, instance),
+  });
+  const creations: Creations = new Creations({ ...kernel, ...needs, env, instances, underKeys });
+  const answers = new Answers({ ...kernel, reply: needs.reply, instances });
   const family = new FamilyMessages({ ...kernel, ...needs, instances });
   const service = new Service('purge', kernel);
   const receivers = {
@@ -70,8 +84,10 @@ export function openInstances(kernel: Kernel<InstanceLoads>, needs: InstanceNeed
     { effects: counting(kernel, plans) },
   ];
   const moves = onFirstShard(kernel, () => taskMoves(kernel));
-  const parts = [instances, messages, changes, creations, family, moves, ...others];
-  return { env, instances, tasks, parts, operations: instanceOperations(receivers) };
+  const services = [creations, underKeys, answers, family, moves];
+  const parts = [instances, messages, changes, ...services, ...others];
+  const operations = instanceOperations(receivers);
+  return { env, instances, creations, tasks, answers, parts, operations };
 }
 
 export type InstanceRoom = ReturnType<typeof openInstances>;

@@ -11,10 +11,11 @@ import { noteOutcome } from '../release/attribution.js';
 import type { Effect, Turn } from '../runtime/turn.js';
 import { WEBHOOK } from '../webhook/tables.js';
 import { continueAfter } from './advance.js';
+import { recordCancelWaits } from './cancel-waits.js';
 import { foldReason } from './core/failure-reason.js';
 import { notifyFamily } from './family.js';
 import { writeGates } from './gate-rows.js';
-import { recordPermit } from './limits.js';
+import { recordPermit, recordStart, startKeyOf } from './limits.js';
 import { type LiveInstance, nextId } from './live-instance.js';
 import * as notes from './notes.js';
 import {
@@ -26,6 +27,7 @@ import {
   sectionsOf,
   wholeLine,
 } from './record.js';
+import { changeSearchTerms, putSearchTerms } from './search-terms.js';
 import { DEAD_LETTER, INSTANCE, TIMER } from './tables.js';
 import { offerTasks } from './tasks.js';
 
@@ -51,16 +53,19 @@ export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress
   notes.putLines(actor, turn);
   writeGates(actor, turn);
   turn.put(INSTANCE.insert, actor.record.id, wholeLine(actor.record, actor.creationAudit));
+  putSearchTerms(turn, record, actor.plan.searchable);
   turn.effects.push({ kind: 'counted', tenant: record.tenant_id, change: 'created' });
   actor.creationAudit = undefined;
   record.raw = undefined;
   record.stored = snapshot.data;
 }
 
-export function stateBefore({ record }: LiveInstance) {
+export function stateBefore({ record, plan }: LiveInstance) {
   return {
+    paths: plan.searchable,
     state: record.snapshot.state,
     permit: permitStatus(record),
+    startKey: startKeyOf(record),
     offers: offersTasks(record),
     failure: failureOf(record),
     context: sectionsOf(record),
@@ -94,6 +99,7 @@ export function write(
   writeGates(actor, turn);
   const { id } = record;
   const { data, config, audit } = sectionsOf(record);
+  changeSearchTerms(actor, turn, { data: before.context.data, paths: before.paths });
   const [kind, row] = changeOf(record, data !== before.context.data);
   turn.put(kind, id, row);
   if (config !== before.context.config || audit !== before.context.audit) {
@@ -103,6 +109,8 @@ export function write(
 
 function settle(actor: LiveInstance, turn: Turn, progress: Progress, before: StateBefore): void {
   recordPermit(actor, turn, before.permit);
+  recordStart(actor, turn, before.startKey);
+  recordCancelWaits(actor, turn);
   if (offersTasks(actor.record) !== before.offers) offerTasks(actor, turn);
   // Continuations and in-process steps have no due time; `recover` finds them after a crash.
   const continues = turn.effects.some((effect) => effect.kind === 'continue');

@@ -7,26 +7,32 @@
 import type { ApprovalAnswered } from '../../schema/approval.js';
 import type { Execution, StepRecord } from '../../schema/execution.js';
 import { GATE_SIGNAL } from '../../schema/instance.js';
-import { isTerminal } from '../../schema/states.js';
-import { conflict, invalid } from '../../src/base/errors.js';
+import { isEnded, isTerminal } from '../../schema/states.js';
+import { conflict, invalid, UNKNOWN_OUTCOME } from '../../src/base/errors.js';
+import { groupsIn, groupsText } from '../../src/base/groups.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { isoTime } from '../../src/base/time.js';
 import {
   choicesText,
   type GateAnswer,
+  type GatePlan,
   isAddressed,
   isChoice,
+  mayAnswer,
+  notApprover,
   parseAnswer,
   refusalOf,
 } from '../../src/core/blocks/gate.js';
 import { putData } from '../../src/core/loop-items.js';
 import { iterationOf, pathOf } from '../../src/core/paths.js';
-import type { StepNode } from '../../src/core/plan-nodes.js';
-import type { KeptSignal, Progress, StepTry, TakenSignal } from '../../src/core/progress.js';
-import { EVENT_TAKE, EVENT_WAIT } from '../event/tables.js';
-import type { Turn } from '../runtime/turn.js';
+import type { Plan, StepNode } from '../../src/core/plan-nodes.js';
+import type { KeptSignal, Progress, StepTry } from '../../src/core/progress.js';
+import { EVENT_CANCEL, EVENT_TAKE, EVENT_WAIT } from '../event/tables.js';
+import type { Parking } from '../runtime/protocol.js';
+import type { Effect, Turn } from '../runtime/turn.js';
 import { advance, checkContextSize, continueAfter } from './advance.js';
+import { signalAnswer } from './answers.js';
 import type { Signal } from './change-many.js';
 import { type OpenGate, openGates } from './gate-rows.js';
 import { type Handler, type LiveInstance, nextId } from './live-instance.js';
@@ -36,17 +42,75 @@ import { SIGNAL } from './output-tables.js';
 import { putAudit, putTaken, sendToPeer } from './progress.js';
 import { INSTANCE } from './tables.js';
 
-/** @throws EngineError 400 when the instance has ended, 413 when its context would be too large */
+/** @throws EngineError 400 when the instance has ended, 403, 413 when its context would be too large */
 export const signal: Handler<'signal'> = (actor, turn, message) => {
   const { id, snapshot } = actor.record;
   if (isTerminal(snapshot.state)) throw invalid(`instance ${id} is ${snapshot.state}`);
   const { signal_type: signalType, payload } = message.body;
-  const { traceparent, by } = message;
-  const given = { signalType, payload: (payload ?? null) as JsonValue, traceparent, by };
+  const { request, tenant, traceparent, by, groups, waitMs } = message;
+  checkApprover(actor.plan, signalType, groups);
+  const given = { signalType, payload: (payload ?? null) as JsonValue, traceparent, by, groups };
   const { id: signalId, handled } = takeSignal(actor, turn, given);
-  turn.reply(message.request, 201, `{"signal_id":"${signalId}"}`);
+  if (waitMs === undefined) turn.reply(request, 201, `{"signal_id":"${signalId}"}`);
+  else {
+    const { signal_count: seq } = actor.record;
+    const until = actor.env.now() + waitMs;
+    const parking = { instance: id, tenant, until, deduplicated: false };
+    replyTaken(actor, turn, request, { ...parking, signal: { id: signalId, seq } });
+  }
   return handled;
 };
+
+/** Early answers, too. A gate that later has other approvers refuses the kept signal. @throws EngineError 403 */
+function checkApprover(plan: Plan, signalType: string, groups: Signal['groups']): void {
+  const node = gateOf(plan, signalType);
+  if (node === undefined || mayAnswer(node.gate, groups)) return;
+  throw notApprover(node.gate.approvers);
+}
+
+/** The step that a signal answers. */
+function gateOf(plan: Plan, signalType: string) {
+  if (!plan.hasGates || !signalType.startsWith(GATE_SIGNAL)) return undefined;
+  const node = plan.nodes[plan.indexOf.get(signalType.slice(GATE_SIGNAL.length)) ?? -1];
+  return node?.type === 'step' && node.gate !== undefined
+    ? (node as StepNode & { readonly gate: GatePlan })
+    : undefined;
+}
+
+/** The reply to a sender who waits until a step has taken the signal. */
+function replyTaken(
+  { record }: LiveInstance,
+  turn: Turn,
+  request: number,
+  parking: Parking & Required<Pick<Parking, 'signal'>>,
+): void {
+  const { id, seq } = parking.signal;
+  const { signals = [], state } = record.snapshot;
+  if (signals.some((kept) => kept.seq === seq)) {
+    const body = signalAnswer(id, { taken: false });
+    const more = isEnded(state) ? {} : { parking };
+    turn.effects.push({ kind: 'reply', request, status: 202, body, ...more });
+    return;
+  }
+  const taken = turn.effects.find(
+    (effect) => effect.kind === 'signal.taken' && effect.seq === seq,
+  ) as Extract<Effect, { kind: 'signal.taken' }> | undefined;
+  // One that is not custom takes effect at once.
+  turn.reply(request, 200, signalAnswer(id, taken?.answer ?? { taken: true }));
+}
+
+/** For a sender who has waited. The unit in which a step took the signal may have been lost to this thread. */
+export function answerSender(
+  actor: LiveInstance,
+  turn: Turn,
+  request: number,
+  parking: Parking & Required<Pick<Parking, 'signal'>>,
+): void {
+  const { signals = [] } = actor.record.snapshot;
+  if (signals.some(({ seq }) => seq === parking.signal.seq))
+    replyTaken(actor, turn, request, parking);
+  else turn.fail(request, UNKNOWN_OUTCOME);
+}
 
 /** @throws EngineError 409 or 413, before the first change */
 export function takeSignal(
@@ -97,11 +161,16 @@ export function nameOf(signalType: string): string | undefined {
   return signalType.startsWith(CUSTOM) ? signalType.slice(CUSTOM.length) : undefined;
 }
 
-export function keptSignal({ id, seq, signal_type, payload, sent_by }: KeptSignalRow): KeptSignal {
+export function keptSignal(row: KeptSignalRow): KeptSignal {
+  const { id, seq, signal_type, payload, sent_by, sent_groups } = row;
   const text = payload ?? 'null';
   const name = nameOf(signal_type) ?? '';
   const kept = { id, seq, name, payload: JSON.parse(text) as JsonValue, characters: text.length };
-  return sent_by === null ? kept : { ...kept, by: sent_by };
+  return {
+    ...kept,
+    ...(sent_by !== null && { by: sent_by }),
+    ...(sent_groups !== null && { groups: groupsIn(sent_groups) }),
+  };
 }
 
 export function storeSignal(actor: LiveInstance, turn: Turn, given: Signal): string {
@@ -118,6 +187,7 @@ export function storeSignal(actor: LiveInstance, turn: Turn, given: Signal): str
       payload,
       characters: charactersOf(payload),
       ...(given.by !== undefined && { by: given.by }),
+      ...(given.groups !== undefined && { groups: given.groups }),
     };
     record.snapshot.signals = [...(record.snapshot.signals ?? []), kept];
   }
@@ -129,6 +199,7 @@ export function storeSignal(actor: LiveInstance, turn: Turn, given: Signal): str
     payload: given.payload,
     traceparent: given.traceparent,
     sent_by: given.by,
+    sent_groups: given.groups && groupsText(given.groups),
     created_at: isoTime(actor.env.now()),
     ...(name === undefined ? {} : { status: 'kept' }),
   });
@@ -235,6 +306,32 @@ export const eventArrived: Handler<'event.arrived'> = (
   return progress;
 };
 
+/** While the instance is handed over, the order stays pending. */
+export const eventCancel: Handler<'event.cancel'> = (actor, turn, { event, name, key }) => {
+  const { id, fence, snapshot } = actor.record;
+  turn.effects.push({ kind: 'event.cancelled', instance: id, event });
+  const isPending = fence !== null && fence.reason !== 'moved';
+  // The order may come again before its outcome is read.
+  if (isPending || actor.cancelledBy === event) return undefined;
+  const isLive = fence === null && !isEnded(snapshot.state);
+  turn.put(EVENT_CANCEL.settle, `${id}:${event}`, {
+    instance_id: id,
+    event_id: event,
+    outcome: isLive ? 'cancelled' : 'ended',
+    taken_at: isoTime(actor.env.now()),
+  });
+  if (!isLive) return undefined;
+  actor.cancelledBy = event;
+  const details = {
+    event_id: event,
+    event_name: name,
+    ...(key !== null && { correlation_key: key }),
+  };
+  putAudit(actor, turn, [{ eventType: 'cancelled_by_event', details }]);
+  turn.count('engine_events_cancelled_total');
+  return advance(actor, turn, { kind: 'cancel' });
+};
+
 /** The oldest matching wait; ids of waits ascend. */
 function waitOf(
   { record, plan }: LiveInstance,
@@ -295,9 +392,8 @@ function answerBySignal(
   { signalType, payload, by }: Signal,
 ): Progress | undefined {
   const { plan, record } = actor;
-  if (!plan.hasGates || !signalType.startsWith(GATE_SIGNAL)) return undefined;
-  const node = plan.nodes[plan.indexOf.get(signalType.slice(GATE_SIGNAL.length)) ?? -1];
-  if (node?.type !== 'step' || node.gate === undefined) return undefined;
+  const node = gateOf(plan, signalType);
+  if (node === undefined) return undefined;
   const { execution } = record.snapshot;
   const open = openGates(plan, execution).find(
     (one) =>
@@ -305,27 +401,30 @@ function answerBySignal(
       isAddressed(payload, iterationOf(execution, one.node), pathOf(plan, execution, one.node)),
   );
   if (open === undefined) {
-    if (isAnswered(execution, node)) consumeLast(actor, turn, node, 'refused');
+    if (isAnswered(execution, node)) {
+      putTaken(actor, turn, [{ seq: consumeLast(actor), blockId: node.id, status: 'refused' }]);
+    }
     return undefined;
   }
   const given = parseAnswer(open.gate, payload, by ?? null);
-  consumeLast(actor, turn, node, given === undefined ? 'refused' : 'taken');
-  if (given !== undefined) return answerGate(actor, turn, open, given);
+  const seq = consumeLast(actor);
+  const taken = { seq, blockId: node.id };
+  if (given !== undefined) {
+    const progress = answerGate(actor, turn, open, given);
+    const { reply } = progress;
+    putTaken(actor, turn, [{ ...taken, status: 'taken', ...(reply !== undefined && { reply }) }]);
+    return progress;
+  }
+  putTaken(actor, turn, [{ ...taken, status: 'refused' }]);
   putAudit(actor, turn, [refusalOf(node, payload)]);
   return undefined;
 }
 
-function consumeLast(
-  actor: LiveInstance,
-  turn: Turn,
-  node: StepNode,
-  status: TakenSignal['status'],
-): void {
-  const { snapshot } = actor.record;
-  const last = snapshot.signals?.at(-1);
-  if (last === undefined) return;
+/** Removes the signal that was stored last. @returns its number */
+function consumeLast({ record: { snapshot } }: LiveInstance): number {
+  const last = snapshot.signals!.at(-1)!;
   snapshot.signals = snapshot.signals!.slice(0, -1);
-  putTaken(actor, turn, [{ seq: last.seq, blockId: node.id, status }]);
+  return last.seq;
 }
 
 function answerGate(

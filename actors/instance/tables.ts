@@ -2,6 +2,7 @@
 
 import { lined } from '../../src/db/lines.js';
 import { clear, foundBy, insert, mutations, set, special, update } from '../../src/db/mutation.js';
+import { prune } from '../../src/db/statements.js';
 import { belonging, columnsBut, columnsOf, type Table, table } from '../../src/db/table.js';
 import { TASK_BEFORE } from './old-tables.js';
 import { INSTANCE_DETAILS } from './output-tables.js';
@@ -50,6 +51,19 @@ export const INSTANCES = table(
   { instance: 'id' },
 );
 
+/** Idempotency keys of collected creations, by the id that an instance of the key would have (docs/concurrency.md). */
+export const INSTANCE_KEYS = belonging('instance_keys', ['id'], {
+  id: 'uuid',
+  instance_id: 'uuid',
+  tenant_id: 'text',
+  idempotency_key: 'text',
+  created_at: 'timestamptz',
+});
+
+export const INSTANCE_KEY = mutations('instanceKey', {
+  insert: { ...insert(INSTANCE_KEYS), gate: { unless: INSTANCES } },
+});
+
 /** Columns that change in almost every unit. */
 const PROGRESS = columnsOf(
   INSTANCES,
@@ -88,7 +102,10 @@ function instancesGone(tables: readonly Table[]): string[] {
 }
 
 export const INSTANCE = mutations('instance', {
-  insert: { ...lined(insert(INSTANCES, { without: LATER })), gate: { isOfBatches: true } },
+  insert: {
+    ...lined(insert(INSTANCES, { without: LATER })),
+    gate: { isOfBatches: true, unless: INSTANCE_KEYS },
+  },
   // The unit of the parent may have a gate.
   insertChild: lined(insert(INSTANCES, { without: LATER }, 'nothing')),
   update: { ...lined(update(INSTANCES, PROGRESS)), narrows: [PATCH, CHANGE] },
@@ -143,6 +160,21 @@ export const DEAD_LETTER = mutations('deadLetter', {
   rebind: update(DEAD_LETTERS, ['sequence_id']),
 });
 
+/** What an instance is found by (`search-terms.ts`). */
+export const SEARCH_TERMS = belonging('search_terms', ['instance_id', 'term'], {
+  instance_id: 'uuid',
+  term: 'text',
+  tenant_id: 'text',
+  created_at: 'timestamptz',
+});
+
+export const SEARCH_TERM = mutations('searchTerm', {
+  /** With the instance, before which there was none: looking for conflicts would cost as much as the row. */
+  insert: lined(insert(SEARCH_TERMS)),
+  clear: clear(SEARCH_TERMS),
+  set: set(SEARCH_TERMS, ['created_at']),
+});
+
 export const INJECTED_BLOCKS = belonging('injected_blocks', ['instance_id'], {
   instance_id: 'uuid',
   blocks: 'json',
@@ -169,11 +201,27 @@ export const PERMIT_REQUESTS = belonging('permit_requests', ['instance_id'], {
   max_concurrency: 'integer',
   number: 'integer',
   created_at: 'timestamptz',
+  when_full: 'text?',
+  has_slot: 'boolean',
 });
 
 export const PERMIT_REQUEST = mutations('permitRequest', {
   clear: clear(PERMIT_REQUESTS),
-  set: set(PERMIT_REQUESTS, ['number']),
+  set: set(PERMIT_REQUESTS, ['number', 'when_full', 'has_slot']),
+});
+
+export const START_REQUESTS = belonging('start_requests', ['instance_id'], {
+  instance_id: 'uuid',
+  key_id: 'uuid',
+  max_starts: 'integer',
+  per_ms: 'bigint',
+  burst: 'integer',
+  created_at: 'timestamptz',
+});
+
+export const START_REQUEST = mutations('startRequest', {
+  clear: clear(START_REQUESTS),
+  set: set(START_REQUESTS, ['key_id', 'max_starts', 'per_ms', 'burst']),
 });
 
 export const BULK_CHANGES = belonging(
@@ -188,16 +236,33 @@ export const BULK_CHANGE = mutations('bulkChange', {
   clear: clear(BULK_CHANGES),
 });
 
+/** What a job has retried; its owner deletes old rows. */
+export const BULK_RETRIES = belonging(
+  'bulk_retries',
+  ['job_id', 'instance_id'],
+  { job_id: 'uuid', instance_id: 'uuid', retried_at: 'timestamptz' },
+  { ofTenant: 'job_id in (select id from bulk_jobs where tenant_id = $T)' },
+);
+
+export const BULK_RETRY = mutations('bulkRetry', {
+  insert: insert(BULK_RETRIES),
+  prune: prune(BULK_RETRIES, ['retried_at']),
+});
+
 export const INSTANCE_STORE = [
   // Before the changes and deletions of the tasks that it moves.
   TASK_BEFORE,
   INSTANCE,
+  INSTANCE_KEY,
   TIMER,
   DEAD_LETTER,
+  SEARCH_TERM,
   INJECTION,
   FAMILY_MESSAGE,
   PERMIT_REQUEST,
+  START_REQUEST,
   BULK_CHANGE,
+  BULK_RETRY,
   TASK,
   ...INSTANCE_DETAILS,
 ];

@@ -23,6 +23,7 @@ import type { MessageOf, WorkerRequest } from './messages.js';
 import { addWorkerLines } from './notes.js';
 import {
   closeTask,
+  countTask,
   isOffered,
   isRetried,
   putHistory,
@@ -58,6 +59,7 @@ export const claim: Handler<'claim'> = (actor, turn, message) => {
   task.heartbeat_at = task.claimed_at;
   recordAttempt(actor, task, 'claimed');
   putClaim(turn, task);
+  countTask(turn, task, 'taken', Math.max(0, actor.env.now() - msOfTime(task.created_at)));
   const { secrets, tenant_id: tenant } = task;
   const texts = message.maySeeSecrets && secrets !== null ? JSON.parse(secrets) : undefined;
   const named = texts && { tenant, texts };
@@ -166,6 +168,7 @@ function giveBack(
   task.claimed_at = null;
   task.heartbeat_at = null;
   putClaim(turn, task);
+  countTask(turn, task, 'arrived');
   if (!isOffered(actor, task)) placeTask(actor, turn, task);
   turn.effects.push(queueHint(actor, task));
   const progress = notifyStep(actor, turn, task, 'step.returned');

@@ -146,11 +146,12 @@ export async function restored(
     const { snapshot } = record;
     const pausedAt = snapshot.execution.z;
     // Ids of children and numbers of slot requests must not be reused.
-    const { g, n, r } = snapshot.execution;
+    const { g, n, r, i } = snapshot.execution;
     if (g !== undefined) execution.g = Math.max(g, execution.g ?? 0);
     if (n !== undefined) execution.n = Math.max(n, execution.n ?? 0);
     if (execution.r !== undefined) delete execution.r;
     if (r !== undefined) execution.r = r;
+    if (i !== undefined && execution.t === null) execution.i = i;
     offerAgain(actor, turn, source, execution);
     switchPlan(actor, source, execution, { outputs, items: { ...progress.itemOutputs } });
     // Time limits did not run during the pause.

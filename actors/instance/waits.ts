@@ -1,5 +1,6 @@
 /** The status of an instance for its explanation. Read-only. */
 
+import { WAITS_FOR_SLOT, WAITS_FOR_START } from '../../schema/execution.js';
 import type { Failure } from '../../schema/failure.js';
 import { isEnded } from '../../schema/states.js';
 import { cancellingIn } from '../../src/core/instance-state.js';
@@ -26,6 +27,7 @@ export function standingOf(actor: LiveInstance, child?: string) {
     cancelling: cancellingIn(snapshot.runtime),
     again: isRetried(snapshot) ? runsAgain(plan, snapshot) : null,
     owes: snapshot.execution.m === 1,
+    cancelOn: isEnded(snapshot.state) ? [] : (snapshot.execution.E ?? []),
     is_dry_run: snapshot.runtime.dry_run === true,
     ...(child === undefined ? {} : { stands: standsFor(plan, snapshot, child) }),
     owed: isEnded(snapshot.state) ? owedPaths(plan, snapshot.execution) : [],
@@ -50,9 +52,12 @@ function waitsOfWhole(record: InstanceRecord): WaitFacts[] {
   const { fence, snapshot, concurrency_key, max_concurrency } = record;
   const waits: WaitFacts[] = [];
   if (fence !== null) waits.push(whole('handoff', { reason: fence.reason, until: fence.until }));
-  if (snapshot.execution.w === 1) {
+  if (snapshot.execution.w === WAITS_FOR_SLOT) {
     const key = concurrency_key ?? '';
     waits.push(whole('slot', { key, max_concurrency: max_concurrency ?? 1 }));
+  }
+  if (snapshot.execution.w === WAITS_FOR_START) {
+    waits.push(whole('throttle', { key: snapshot.execution.i ?? '' }));
   }
   return waits;
 }

@@ -10,7 +10,13 @@ import { columnsBut, type StoredRow } from '../../src/db/table.js';
 import { dataText } from './context-data.js';
 import type { ListedOutput } from './loads.js';
 import { CHECKPOINTS } from './output-tables.js';
-import { failureOf, type InstanceRecord, objectText, priorityLabel } from './record.js';
+import {
+  failureOf,
+  type InstanceRecord,
+  objectText,
+  priorityLabel,
+  runtimeText,
+} from './record.js';
 import { INSTANCES } from './tables.js';
 import { WORKER_TASKS } from './task-tables.js';
 import {
@@ -28,7 +34,6 @@ export const INSTANCE_COLUMNS = columnsBut(
   'signal_count',
   'audit_count',
   'cron_schedule_id',
-  'traceparent',
   'release_id',
   'release_variant',
   'creation_data',
@@ -57,7 +62,12 @@ export type CheckpointWireRow = StoredRow<typeof CHECKPOINTS>;
 
 /** `TaskInstance`. */
 export function instanceText(row: InstanceWireRow): string {
-  return instanceRecordText(row, { ...row, data: dataText(row) });
+  return instanceRecordText(row, wholeRow(row));
+}
+
+/** With the whole texts of columns that are stored in parts. */
+export function wholeRow(row: InstanceWireRow) {
+  return { ...row, data: dataText(row), runtime: runtimeText(row.id, row) };
 }
 
 /** `TaskInstance` from memory. */
@@ -78,6 +88,27 @@ export function wireInstance(record: InstanceRecord): string {
     timeout: snapshot.timeoutMs ?? null,
   });
 }
+
+/**
+ * `InstanceResult`.
+ *
+ * @param outputs as JSON, by block
+ */
+export function resultText(
+  record: InstanceRecord,
+  deduplicated: boolean,
+  outputs: ReadonlyMap<string, string> | undefined,
+): string {
+  const members = outputs && [...outputs].map(([id, text]) => `${quote(id)}:${text}`).join(',');
+  const fits = members !== undefined && members.length <= RESULT_CHARACTERS_MAX;
+  return (
+    `{"id":"${record.id}","deduplicated":${deduplicated},"state":"${record.snapshot.state}"` +
+    `${fits ? `,"outputs":{${members}}` : ''},"failure":${JSON.stringify(failureOf(record))}}`
+  );
+}
+
+/** Of the outputs in a response to a caller who waited; a larger one would delay others. */
+const RESULT_CHARACTERS_MAX = 1024 * 1024;
 
 /** `InstanceContext` from memory. */
 export function wireContext(record: InstanceRecord): string {
@@ -116,6 +147,7 @@ function instanceRecordText(
     unlessNull('idempotency_key', row.idempotency_key) +
     unlessNull('parent_instance_id', row.parent_instance_id) +
     unlessNull('timeout', progressed.timeout) +
+    unlessNull('traceparent', row.traceparent) +
     `,"failure":${progressed.failure}` +
     (cancelling === undefined ? '' : `,"cancelling":${cancelling}`) +
     `,"created_at":"${row.created_at}","updated_at":"${row.updated_at}"}`

@@ -6,31 +6,25 @@
 import {
   ACTIVITY_ROWS_MAX,
   type Activity,
-  FAILURE_GROUPS_MAX,
-  FAILURES_LOOKED_AT_MAX,
-  type FailureGroup,
-  type FailureGroups,
   INTERVALS_MAX,
   OUTCOMES_LOOKED_AT_MAX,
   QUEUED_TASKS_LOOKED_AT_MAX,
+  type QueueSeries,
   type Queues,
   type ReleaseSeries,
 } from '../../../schema/statistics.js';
 import { isoTime, type UnixMs } from '../../../src/base/time.js';
-import {
-  type Filter,
-  filtersOf,
-  isAsked,
-  type Narrowing,
-  narrow,
-  timeFilters,
-} from '../../../src/db/reads/filters.js';
-import { Conditions, isPresent, type Query } from '../../../src/db/reads/query.js';
+import { filtersOf, type Narrowing, narrow } from '../../../src/db/reads/filters.js';
+import { Conditions, type Query } from '../../../src/db/reads/query.js';
 import type { FrontKernel, FrontRoom } from '../../../src/http/front-room.js';
-import { jsonReply, listQuery, listTenant, type Operation } from '../../../src/http/operation.js';
-import { SEQUENCES } from '../../catalog/tables.js';
+import {
+  type FrontDeps,
+  jsonReply,
+  listTenant,
+  type Operation,
+} from '../../../src/http/operation.js';
+import { POLLERS } from '../../instance/front/pollers.js';
 import { IS_OPEN, OPEN_TASKS } from '../../instance/old-tables.js';
-import { DEAD_LETTERS } from '../../instance/tables.js';
 import { WORKER_TASKS } from '../../instance/task-tables.js';
 import {
   type OpenPolls,
@@ -43,30 +37,12 @@ import {
 import type { queueOperations } from '../../queue/room.js';
 import { releaseNamed } from '../../release/front/operations.js';
 import type { Shards } from '../../runtime/shards.js';
-import { ACTIVITY_KEPT_MS } from '../activity.js';
 import { ActivityLines, type StoredMinute } from '../core/activity.js';
-import { ACTIVITY } from '../tables.js';
-
-/** Each aggregated row has the number of rows read. */
-interface LookedAt {
-  readonly looked_at: number;
-}
-
-const failures: Operation<'instances.failures'> = async (deps, call) => {
-  // There is always a row, which has no count if there are no groups.
-  const rows = await deps.reads.rowsOf<LookedAt & (FailureGroup | { count: null })>(
-    failuresQuery(listQuery(call)),
-    'name the tenant',
-  );
-  const found = rows[0]?.looked_at ?? 0;
-  const groups = rows.flatMap(({ looked_at: _, ...row }) => (row.count === null ? [] : [row]));
-  const answer: FailureGroups = {
-    groups: groups.slice(0, FAILURE_GROUPS_MAX),
-    looked_at: Math.min(found, FAILURES_LOOKED_AT_MAX),
-    complete: found <= FAILURES_LOOKED_AT_MAX && groups.length <= FAILURE_GROUPS_MAX,
-  };
-  return jsonReply(JSON.stringify(answer));
-};
+import { QueueLines, type StoredQueueMinute } from '../core/queues.js';
+import { ACTIVITY, QUEUE_MINUTES } from '../tables.js';
+import { failureAttributes, failures, type LookedAt } from './failures.js';
+import { stepOperations } from './steps.js';
+import { keptSince } from './window.js';
 
 type Kernel = Pick<FrontKernel<Shards<typeof queueOperations>>, 'client' | 'settings'>;
 
@@ -83,32 +59,66 @@ async function openPolls(
 }
 
 const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
 
 const activity: Operation<'activity.get'> = async (deps, call) => {
   const { query } = call;
-  const now = deps.now();
-  const requested = query.since === undefined ? now - HOUR_MS : Date.parse(query.since);
-  const kept = Math.min(now, Math.max(requested, now - ACTIVITY_KEPT_MS));
-  const since = kept - (kept % MINUTE_MS);
-  const least = Math.ceil((now - since) / INTERVALS_MAX / MINUTE_MS) * MINUTE_MS;
-  const stepMs = Math.max(query.step * 1_000, least);
+  const { since, stepMs, now } = windowOf(query, deps.now());
   const lines = new ActivityLines(since, now, stepMs);
-  const tenant = listTenant(call, query.tenant_id);
-  const cheaper = 'name the tenant, or a later since';
-  let found = 0;
-  await deps.reads.each<StoredMinute>(minutesQuery(tenant, since), cheaper, (minute) => {
-    found += 1;
-    if (found <= ACTIVITY_ROWS_MAX) lines.add(minute);
-  });
+  const minutes = minutesQuery(listTenant(call, query.tenant_id), since);
+  const complete = await readMinutes<StoredMinute>(deps, minutes, (minute) => lines.add(minute));
   const answer: Activity = {
     since: isoTime(since),
     step_secs: stepMs / 1_000,
     intervals: lines.intervals,
-    complete: found <= ACTIVITY_ROWS_MAX,
+    complete,
   };
   return jsonReply(JSON.stringify(answer));
 };
+
+const queueSeries: Operation<'queues.series'> = async (deps, call) => {
+  const { query } = call;
+  const { since, stepMs, now } = windowOf(query, deps.now());
+  const lines = new QueueLines(since, now, stepMs);
+  const minutes = queueMinutesQuery(
+    { tenant_id: listTenant(call, query.tenant_id), handler_name: query.handler },
+    query.queue ?? '',
+    since,
+  );
+  const complete = await readMinutes<StoredQueueMinute>(deps, minutes, (one) => lines.add(one));
+  const answer: QueueSeries = {
+    since: isoTime(since),
+    step_secs: stepMs / 1_000,
+    intervals: lines.intervals,
+    complete,
+  };
+  return jsonReply(JSON.stringify(answer));
+};
+
+interface Window {
+  readonly since?: string | undefined;
+  readonly step: number;
+}
+
+/** At most `INTERVALS_MAX` intervals, within what is kept. */
+function windowOf({ since: requested, step }: Window, now: UnixMs) {
+  const since = keptSince(requested, now, MINUTE_MS);
+  const least = Math.ceil((now - since) / INTERVALS_MAX / MINUTE_MS) * MINUTE_MS;
+  return { since, now, stepMs: Math.max(step * 1_000, least) };
+}
+
+/** @returns whether all rows were taken */
+async function readMinutes<Row extends object>(
+  { reads }: Pick<FrontDeps, 'reads'>,
+  query: Query,
+  take: (row: Row) => void,
+): Promise<boolean> {
+  let found = 0;
+  await reads.each<Row>(query, 'name the tenant, or a later since', (row) => {
+    found += 1;
+    if (found <= ACTIVITY_ROWS_MAX) take(row);
+  });
+  return found <= ACTIVITY_ROWS_MAX;
+}
 
 /** The default step results in this many intervals. */
 const INTERVALS = 60;
@@ -138,6 +148,7 @@ export function openActivityFront(kernel: Kernel) {
   return {
     operations: {
       'instances.failures': failures,
+      'instances.failureAttributes': failureAttributes,
       'queues.list': async ({ reads, now }, call) => {
         const tenant = listTenant(call, call.query.tenant_id);
         const since = Math.max(0, now() - call.query.alive_within_secs * 1_000);
@@ -150,56 +161,12 @@ export function openActivityFront(kernel: Kernel) {
         };
         return jsonReply(JSON.stringify(answer));
       },
+      'queues.series': queueSeries,
       'activity.get': activity,
       'releases.series': series,
+      ...stepOperations(),
     },
   } satisfies FrontRoom;
-}
-
-const FAILED = timeFilters(DEAD_LETTERS, 'failed_at', 'd');
-const FAILURE_FILTERS = {
-  ...filtersOf(DEAD_LETTERS, ['namespace'], 'd'),
-  failed_after: FAILED.after,
-  failed_before: FAILED.before,
-};
-const NAME_FILTERS = {
-  ...filtersOf(SEQUENCES, ['tenant_id', 'namespace']),
-  sequence_name: { column: 'sequences.name', type: 'text' } satisfies Filter,
-};
-type FailureFilter = Narrowing<keyof typeof FAILURE_FILTERS | keyof typeof NAME_FILTERS>;
-const GROUPED_BY = 'namespace, sequence_id, failure_code, block_id, handler, folded_reason';
-
-/** One row beyond the bound shows that there are more. */
-export function failuresQuery(filter: FailureFilter): Query {
-  const walked = new Conditions();
-  narrow(walked, filtersOf(DEAD_LETTERS, ['tenant_id']), filter);
-  const conditions = new Conditions(walked.values);
-  narrow(conditions, FAILURE_FILTERS, filter);
-  conditions.add(`d.failure_code is not null and ${isPresent('d')}`);
-  if (isAsked(filter.sequence_name)) {
-    const named = new Conditions(walked.values);
-    narrow(named, NAME_FILTERS, filter);
-    conditions.add(`d.sequence_id = any(array(select id from sequences ${named.where}))`);
-  }
-  const newest = 'order by failed_at desc, created_at desc, instance_id desc';
-  return walked.query(
-    `with walked as materialized (select instance_id, created_at, failed_at, ${GROUPED_BY} ` +
-      `from dead_letters ${walked.where} ` +
-      // The order of the index, also without a tenant; the first tenants are then read.
-      `order by tenant_id, created_at desc, instance_id desc limit ${FAILURES_LOOKED_AT_MAX + 1}), ` +
-      'groups as materialized (select count(*)::integer as count, min(failed_at) as first_at, ' +
-      `max(failed_at) as last_at, (array_agg(instance_id ${newest}))[1] as example, ${GROUPED_BY} ` +
-      `from (select * from walked limit ${FAILURES_LOOKED_AT_MAX}) d ${conditions.where} ` +
-      `group by ${GROUPED_BY} order by count desc, last_at desc limit ${FAILURE_GROUPS_MAX + 1}) ` +
-      'select (select count(*)::integer from walked) as looked_at, g.* ' +
-      'from (values (1)) one left join (' +
-      'select g.namespace, g.sequence_id, s.name as sequence_name, s.version, g.block_id, g.handler, ' +
-      'g.failure_code as code, g.folded_reason as reason, g.count, g.first_at, g.last_at, ' +
-      'g.example as example_instance_id, d.reason as example_message from groups g ' +
-      'cross join lateral (select name, version from sequences where id = g.sequence_id offset 0) s ' +
-      'cross join lateral (select reason from dead_letters where instance_id = g.example offset 0) d' +
-      ') g on true order by g.count desc, g.last_at desc',
-  );
 }
 
 /** Oldest tasks first, so that the age of the oldest waiting task is exact. */
@@ -226,7 +193,7 @@ function workersQuery(tenant: string | undefined, since: UnixMs): Query {
   conditions.add(`last_seen_at >= ${conditions.param(isoTime(since))}::timestamptz`);
   return conditions.query(
     'select handler_name as handler, queue_name as queue, array_agg(distinct worker_id) as workers ' +
-      `from workers ${conditions.where} group by handler_name, queue_name`,
+      `from ${POLLERS} w ${conditions.where} group by handler_name, queue_name`,
   );
 }
 
@@ -238,6 +205,22 @@ export function minutesQuery(tenant: string | undefined, since: UnixMs): Query {
   return conditions.query(
     'select at, created, completed, failed, cancelled, durations ' +
       `from activity ${conditions.where} order by at desc limit ${ACTIVITY_ROWS_MAX + 1}`,
+  );
+}
+
+/** The same of a queue. */
+export function queueMinutesQuery(
+  place: Narrowing<'tenant_id' | 'handler_name'>,
+  queue: string,
+  since: UnixMs,
+): Query {
+  const conditions = new Conditions();
+  narrow(conditions, filtersOf(QUEUE_MINUTES, ['tenant_id', 'handler_name']), place);
+  conditions.add(`queue_name = ${conditions.param(queue)}::text`);
+  conditions.add(`at >= ${conditions.param(isoTime(since))}::timestamptz`);
+  return conditions.query(
+    'select at, arrived, taken, withdrawn, ended, longest_wait::double precision as longest_wait ' +
+      `from queue_minutes ${conditions.where} order by at desc limit ${ACTIVITY_ROWS_MAX + 1}`,
   );
 }
 

@@ -189,7 +189,7 @@ function restarted(record: StepRecord, { source, target }: Pick<Wait<Leaf>, 'sou
 }
 
 function rateLimitOf(node: Leaf): string | null {
-  return node.type === 'step' ? node.rateLimitKey : null;
+  return node.type === 'step' ? (node.rateLimitKey?.text ?? null) : null;
 }
 
 /** Starts again in the target and skips completed blocks. Refused if work would be lost. */
@@ -251,7 +251,7 @@ function carryDelay(wait: Wait): Outcome {
 }
 
 function carryLimited({ record, source, target }: Wait): Outcome {
-  return source.node.rateLimitKey === target.node.rateLimitKey ? on(record) : AGAIN;
+  return rateLimitOf(source.node) === rateLimitOf(target.node) ? on(record) : AGAIN;
 }
 
 /** The back-off of the target, from the failure of the previous try. */

@@ -11,8 +11,10 @@ import {
 } from '../../../schema/explanation.js';
 import type { Failure } from '../../../schema/failure.js';
 import { type InstanceState, isEnded } from '../../../schema/states.js';
+import { ENDPOINT_WORKER_PREFIX } from '../../../schema/worker.js';
 import type { JsonObject } from '../../../src/base/json.js';
 import type { UnixMs } from '../../../src/base/time.js';
+import { limitFor } from '../../../src/core/rate-patterns.js';
 import type { WaitFacts } from '../../../src/core/waits.js';
 import type { InstanceStatus } from '../waits.js';
 import { retryText } from './retry-words.js';
@@ -24,9 +26,11 @@ export interface ExplanationContext {
   readonly pollers: readonly Poller[];
   readonly holders: NonNullable<Wait['holders']>;
   readonly ahead: number;
+  /** Those of the keys, and the patterns of the tenant. */
   readonly limits: readonly {
     readonly limit_key: string;
-    readonly set: NonNullable<Wait['limit']>;
+    readonly max_count: number;
+    readonly window_seconds: number;
   }[];
   readonly children: ReadonlyMap<string, InstanceState>;
   readonly approvals: readonly { readonly id: string; readonly prompt: string }[];
@@ -67,6 +71,12 @@ export function explain(status: InstanceStatus, context: ExplanationContext): In
     failure,
     ...(status.cancelling && { cancelling: status.cancelling }),
     ...(status.parent !== null && { parent_instance_id: status.parent }),
+    ...(status.cancelOn.length > 0 && {
+      cancel_on: status.cancelOn.map(({ n: event, k }) => ({
+        event,
+        ...(k !== undefined && { key: k }),
+      })),
+    }),
     next: nextActions(status, waits),
     ...(status.cut.length > 0 && {
       warnings: status.cut.slice(0, WARNINGS_MAX).map(warningOf),
@@ -88,18 +98,26 @@ function relatedFacts(facts: WaitFacts, context: ExplanationContext): Partial<Wa
     more.holders = [...context.holders];
     more.ahead = context.ahead;
   }
+  if (kind === 'throttle') more.ahead = context.ahead;
   if (kind === 'child') {
     const state = context.children.get(facts.child_id ?? '');
     if (state !== undefined) more.child_state = state;
   }
   if (kind === 'rate_limit') {
-    more.limit = context.limits.find(({ limit_key }) => limit_key === facts.key)?.set ?? null;
+    more.limit = limitOf(facts.key ?? '', context);
   }
   if (kind === 'approval') {
     const approval = context.approvals.find(({ id }) => id === facts.approval_id);
     if (approval !== undefined) more.prompt = approval.prompt;
   }
   return more;
+}
+
+function limitOf(key: string, { limits }: ExplanationContext): NonNullable<Wait['limit']> | null {
+  const limit = limitFor(limits, key);
+  if (limit === undefined) return null;
+  const { limit_key: pattern, max_count, window_seconds } = limit;
+  return { max_count, window_seconds, ...(pattern !== key && { pattern }) };
 }
 
 function lastTry({ kind, block_id, attempt = 0 }: WaitFacts, moves: readonly Move[]) {
@@ -116,13 +134,22 @@ function workersFor({ handler, queue }: WaitFacts, { pollers, now }: Explanation
     ({ handler_name, queue_name }) =>
       handler_name === handler && (queue_name === '' || queue_name === queue),
   );
+  const endpoints = able.flatMap(({ worker_id }) => endpointIn(worker_id) ?? []).sort();
+  const polling = able.filter(({ worker_id }) => endpointIn(worker_id) === undefined);
   const since = now - POLLED_LATELY_SECS * 1_000;
-  const lately = able.filter(({ last_seen_at }) => Date.parse(last_seen_at) >= since);
-  const seen = able.map(({ last_seen_at }) => last_seen_at).sort();
+  const lately = polling.filter(({ last_seen_at }) => Date.parse(last_seen_at) >= since);
+  const seen = polling.map(({ last_seen_at }) => last_seen_at).sort();
   return {
     polled_lately: new Set(lately.map(({ worker_id }) => worker_id)).size,
     last_polled_at: seen.at(-1) ?? null,
+    ...(endpoints.length === 0 ? {} : { endpoints }),
   };
+}
+
+/** The name of the endpoint that is this worker (`front/pollers.ts`). */
+function endpointIn(worker: string): string | undefined {
+  const isEndpoint = worker.startsWith(ENDPOINT_WORKER_PREFIX);
+  return isEndpoint ? worker.slice(ENDPOINT_WORKER_PREFIX.length) : undefined;
 }
 
 const SUMMARIES: Readonly<Record<Wait['kind'], (wait: WaitFacts) => string>> = {
@@ -137,14 +164,18 @@ const SUMMARIES: Readonly<Record<Wait['kind'], (wait: WaitFacts) => string>> = {
   slot: ({ key, max_concurrency, holders = [], ahead = 0 }) =>
     `It waits for a slot of the concurrency key ${key}, of which there are ${max_concurrency}: ` +
     `${holdersText(holders)}, and ${counted(ahead, 'instance waits', 'instances wait')} before it.`,
+  throttle: ({ key, ahead = 0 }) =>
+    `Its start is put off by the throttle ${key} of its sequence: ` +
+    `${counted(ahead, 'instance waits', 'instances wait')} before it.`,
   signal: () => 'It was set to waiting by request, and goes on with the next signal.',
   task: (wait) => `${step(wait)} waits for a worker: ${workersText(wait)}.${lostClaims(wait)}`,
   worker: ({ worker_id, since, heartbeat_at, ...wait }) =>
     `The worker ${worker_id} has been at ${step(wait, 'step')} since ${since}; its last sign of life came at ` +
     `${heartbeat_at}.${lostClaims(wait)}`,
   handler: (wait) => `${step(wait)} is running in the built-in handler ${wait.handler}.`,
-  approval: ({ prompt = '', choices = [], since, until, ...wait }) =>
-    `${step(wait)} has waited for the answer of a person since ${since}` +
+  approval: ({ prompt = '', choices = [], approvers = [], since, until, ...wait }) =>
+    `${step(wait)} has waited for the answer of a person ` +
+    `${approvers.length === 0 ? '' : `of ${approvers.join(' or ')} `}since ${since}` +
     `${prompt === '' ? '' : ` (${prompt})`}: ${choices.join(', ')}` +
     `${until === null ? '' : `; until ${until}`}.`,
   sleep: (wait) => `${step(wait)} sleeps until ${wait.until}.`,
@@ -160,7 +191,7 @@ const SUMMARIES: Readonly<Record<Wait['kind'], (wait: WaitFacts) => string>> = {
         (wait.child_state === undefined ? '.' : `, which is ${wait.child_state}.`),
   rate_limit: ({ key, limit, until, ...wait }) =>
     `${step(wait)} waits for a permit of the rate limit ${key}` +
-    (limit == null ? '' : ` (${limit.max_count} in ${limit.window_seconds} s)`) +
+    (limit == null ? '' : ` (${limitText(limit)})`) +
     (until === null ? '.' : `, and asks again at ${until}.`),
   event: (wait) =>
     `${step(wait)} waits for the event ${wait.name}` +
@@ -172,16 +203,25 @@ const SUMMARIES: Readonly<Record<Wait['kind'], (wait: WaitFacts) => string>> = {
       : `The engine is about to begin ${step(wait, 'step')}.`,
 };
 
+function limitText({ max_count, window_seconds, pattern }: NonNullable<Wait['limit']>): string {
+  const of = pattern === undefined ? '' : `, by the pattern ${pattern}`;
+  return `${max_count} in ${window_seconds} s${of}`;
+}
+
 function step({ path }: Pick<WaitFacts, 'path'>, word = 'Step'): string {
   return `${word} ${path}`;
 }
 
 function workersText({ handler, queue, workers }: WaitFacts): string {
-  const { polled_lately: lately = 0, last_polled_at: last = null } = workers ?? {};
+  const { polled_lately: lately = 0, last_polled_at: last = null, endpoints = [] } = workers ?? {};
   const what = `the handler ${handler}${queue == null ? '' : ` and the queue ${queue}`}`;
   if (lately > 0) {
     const polls = counted(lately, 'worker has', 'workers have');
     return `${polls} polled for ${what} within the last ${POLLED_LATELY_SECS} s`;
+  }
+  if (endpoints.length > 0) {
+    const named = endpoints.join(', ');
+    return `the worker endpoint ${named} gets tasks of ${what}, unless it is paused or busy`;
   }
   const ever = last === null ? 'none ever did' : `the last time was ${last}`;
   return `no worker polls for ${what}; ${ever}`;

@@ -11,8 +11,10 @@ import {
 } from '../../../schema/approval.js';
 import type { GateChoice } from '../../../schema/step-options.js';
 import { conflict, EngineError, invalid, notFound, unavailable } from '../../../src/base/errors.js';
+import { groupsIn } from '../../../src/base/groups.js';
 import { LIMITS } from '../../../src/base/limits.js';
 import { isoTime } from '../../../src/base/time.js';
+import { mayAnswer, notApprover } from '../../../src/core/blocks/gate.js';
 import type { Keyring } from '../../../src/core/sealing/keys.js';
 import { filtersOf, type Narrowing, narrow } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
@@ -20,6 +22,7 @@ import { lookup, rowOf } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
 import { Conditions, IS_PRESENT, type Query } from '../../../src/db/reads/query.js';
 import { columnsBut, type StoredRow, selected } from '../../../src/db/table.js';
+import { answerGroups, listedGroups } from '../../../src/http/auth.js';
 import type { FrontSettings } from '../../../src/http/front-room.js';
 import {
   type AnyCall,
@@ -32,6 +35,7 @@ import {
 } from '../../../src/http/operation.js';
 import { refusalReply } from '../../../src/http/reply.js';
 import { wantsPage } from '../../../src/http/request-head.js';
+import type { RequestedAction } from '../../../src/http/requested-action.js';
 import type { HttpReply } from '../../../src/http/server.js';
 import type { Shards } from '../../runtime/shards.js';
 import { type ApprovalGrant, approvalToken, verifiedGrant } from '../core/approval-link.js';
@@ -43,22 +47,26 @@ import { SEQUENCE_NAME } from './instance-reads.js';
 type Client = Pick<Shards<typeof instanceOperations>, 'ask' | 'shardOf'>;
 type Answer = AnswerApproval & { readonly by: string };
 
-/** @throws EngineError 400, 404, or 409 unless the approval was closed by this very answer */
+/** @throws EngineError 400, 403, 404, or 409 unless the approval was closed by this very answer */
 async function answer(
   client: Client,
   deps: FrontDeps,
   id: string,
   tenant: string,
   submitted: Answer,
+  groups: readonly string[] | undefined,
+  action: RequestedAction | undefined,
 ): Promise<string> {
   const row = await approvalOf(deps, id, tenant);
+  const approvers = groupsIn(row.approvers);
+  if (!mayAnswer({ approvers }, groups)) throw notApprover(approvers);
   if (row.outcome !== null) return settled(row, submitted);
   const { instance_id: instance } = row;
   const { value, comment = null, answer_id: answerId = null, by } = submitted;
   const body = { approval: id, given: { value, comment, answerId, by } };
   try {
     const shard = client.shardOf(instance);
-    return (await client.ask(shard, 'instances.answer', tenant, instance, body)).body;
+    return (await client.ask(shard, 'instances.answer', tenant, instance, body, { action })).body;
   } catch (error) {
     if (!(error instanceof EngineError) || error.status !== 409) throw error;
     // Another answer was first; it is the same one if the response to this client was lost.
@@ -183,7 +191,8 @@ function answerByLink(client: Client): Operation<'approvals.answerByLink'> {
       const row = await approvalOf(deps, approval, '');
       await deps.admitTenant(row.tenant_id);
       const submitted = { value, comment: call.body.comment ?? null, by: recipient ?? 'link' };
-      await answer(client, deps, approval, '', submitted);
+      const signed = call.action && { ...call.action, by: submitted.by, target: approval };
+      await answer(client, deps, approval, '', submitted, undefined, signed);
       return notePage(200, 'Thank you', 'Your answer was taken.');
     });
 }
@@ -209,7 +218,14 @@ function sentence(message: string): string {
 export function approvalOperations(client: Client, place: LinkPlace) {
   return {
     'approvals.list': async ({ reads }, call) => {
-      const query = listQuery(call);
+      const { group, ...asked } = listQuery(call);
+      const groups = listedGroups(call.key);
+      const approvers =
+        group === undefined && groups === undefined
+          ? undefined
+          : await approversFor(reads, asked.tenant_id, group, groups);
+      if (approvers?.length === 0) return jsonReply(NOTHING_OPEN);
+      const query = { ...asked, approvers };
       const [page, [counted]] = await Promise.all([
         reads.page(approvalList(query)),
         reads.rowsOf<{ readonly total: number }>(approvalCountQuery(query), CHEAPER),
@@ -217,12 +233,50 @@ export function approvalOperations(client: Client, place: LinkPlace) {
       const text = `{"items":${page.text},"total":${counted?.total ?? 0}}`;
       return pageReply(call, query, { ...page, text });
     },
-    'approvals.answer': async (deps, { params, tenant, body, by }) =>
-      jsonReply(await answer(client, deps, params.id, tenant, { ...body, by })),
+    'approvals.answer': async (deps, { params, tenant, body, by, key, action }) => {
+      const submitted = { ...body, by };
+      const groups = answerGroups(key);
+      return jsonReply(await answer(client, deps, params.id, tenant, submitted, groups, action));
+    },
     'approvals.link': link(place),
     'approvals.page': page,
     'approvals.answerByLink': answerByLink(client),
   } satisfies Partial<FrontOperations>;
+}
+
+const NOTHING_OPEN = '{"items":[],"total":0}';
+
+/** The approvers of open approvals of a tenant: one step along the index for each. */
+export const openApprovers = lookup<StoredRow<typeof APPROVALS, 'approvers'>>(
+  'reads_approvers',
+  'with recursive one as ((select approvers from approvals where tenant_id = $1::text and ' +
+    'outcome is null order by approvers limit 1) union all select (select a.approvers from ' +
+    'approvals a where a.tenant_id = $1::text and a.outcome is null and a.approvers > one.approvers ' +
+    'order by a.approvers limit 1) from one where one.approvers is not null) ' +
+    'select approvers from one where approvers is not null',
+);
+
+/**
+ * The values of the column that concern the caller.
+ *
+ * @param group that they must name
+ * @param groups of the caller; undefined: all
+ * @throws EngineError 400
+ */
+async function approversFor(
+  reads: FrontDeps['reads'],
+  tenant: string | undefined,
+  group: string | undefined,
+  groups: readonly string[] | undefined,
+): Promise<readonly string[]> {
+  if (tenant === undefined) throw invalid('group takes a tenant (x-tenant-id or tenant_id)');
+  const open = await openApprovers.rows(reads, tenant);
+  return open
+    .map(({ approvers }) => approvers)
+    .filter((text) => {
+      const approvers = groupsIn(text);
+      return mayAnswer({ approvers }, groups) && (group === undefined || approvers.includes(group));
+    });
 }
 
 const COLUMNS = columnsBut(APPROVALS, 'iteration', 'outcome', 'closed_at', 'answer');
@@ -232,7 +286,7 @@ type OpenRow = StoredRow<typeof APPROVALS, (typeof COLUMNS)[number]> & {
 };
 
 const FILTERS = {
-  ...filtersOf(APPROVALS, ['tenant_id', 'namespace', 'sequence_id'], 'a'),
+  ...filtersOf(APPROVALS, ['tenant_id', 'approvers', 'namespace', 'sequence_id'], 'a'),
   sequence_name: SEQUENCE_NAME,
   sequence: SEQUENCE_NAME,
 };
@@ -248,7 +302,10 @@ const IS_OPEN = `${IN_INDEX} and i.fence is null and ${IS_PRESENT}`;
 const ORDER = orderBy(APPROVALS, ['waiting_since', 'id'], 'ascending', 'a');
 const CHEAPER = 'name the tenant, or use a smaller offset';
 
-/** `Approval` records, oldest first. Walks `approvals_open_by_tenant` or `approvals_open`. */
+/**
+ * `Approval` records, oldest first. Walks `approvals_open_by_approvers`, `approvals_open_by_tenant` or
+ * `approvals_open`. `approvers` takes a tenant.
+ */
 export const approvalList = list({
   columns:
     `${selected(COLUMNS, 'a')}, i.metadata, ` +
@@ -259,10 +316,11 @@ export const approvalList = list({
   walk: {
     table: 'approvals a',
     alias: 'a',
-    along: ['tenant_id'],
+    along: ['approvers', 'tenant_id'],
+    isMergedAlone: true,
     isOfAll: true,
     only: IN_INDEX,
-    within: [],
+    within: ['tenant_id'],
     join: `left join lateral ${INSTANCE} on true`,
   },
   order: ORDER,
@@ -272,10 +330,10 @@ export const approvalList = list({
 
 /** Counts the list on all pages, up to a bound. */
 export function approvalCountQuery(filter: Narrowing<keyof typeof FILTERS>): Query {
-  const { tenant_id, ...others } = FILTERS;
+  const { tenant_id, approvers, ...others } = FILTERS;
   const walked = new Conditions();
   walked.add(IN_INDEX);
-  narrow(walked, { tenant_id }, filter);
+  narrow(walked, { tenant_id, approvers }, filter);
   const conditions = new Conditions(walked.values);
   narrow(conditions, others, filter);
   conditions.add(IS_OPEN);
@@ -307,6 +365,7 @@ export const promptsOf = lookup<StoredRow<typeof APPROVALS, 'id' | 'prompt'>>(
 );
 
 /** Splices in the members of the gate, whose JSON the engine wrote. */
-function approvalText({ gate, metadata, ...row }: OpenRow): string {
-  return `${JSON.stringify(row).slice(0, -1)},${gate.trim().slice(1, -1)},"metadata":${metadata}}`;
+function approvalText({ gate, metadata, approvers, ...row }: OpenRow): string {
+  const text = JSON.stringify({ ...row, approvers: groupsIn(approvers) });
+  return `${text.slice(0, -1)},${gate.trim().slice(1, -1)},"metadata":${metadata}}`;
 }

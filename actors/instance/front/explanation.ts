@@ -15,6 +15,7 @@ import { type ExplanationContext, explain, type Poller } from '../core/explanati
 import type { InstanceStatus } from '../waits.js';
 import { promptsOf } from './approvals.js';
 import { entryOf, recentMoves } from './audit-reads.js';
+import { POLLERS } from './pollers.js';
 import type { RetryPreviews } from './retry-previews.js';
 
 /** The newest of these that leads to the current state gives its age. */
@@ -47,7 +48,7 @@ async function contextOf(
     slotOf(reads, status),
     ofWaits('rate_limit', 'key', (keys) => {
       const ids = keys.map((key) => rateLimitId(tenant, key));
-      return limitsOf.rows(reads, ids);
+      return limitsOf.rows(reads, ids, tenant);
     }),
     ofWaits('approval', 'approval_id', () => promptsOf.rows(reads, id, WAITS_MAX)),
     ofWaits('child', 'child_id', (ids) => statesOf.rows(reads, ids)),
@@ -61,7 +62,7 @@ async function contextOf(
     pollers,
     approvals,
     children: new Map(children.map(({ id, state }) => [id, state])),
-    limits: limits.map(({ limit_key, ...set }) => ({ limit_key, set })),
+    limits,
     ...slot,
   };
 }
@@ -70,6 +71,10 @@ async function slotOf(
   reads: Reads,
   { id, tenant_id: tenant, waits }: InstanceStatus,
 ): Promise<Pick<ExplanationContext, 'holders' | 'ahead'>> {
+  if (waits.some(({ kind }) => kind === 'throttle')) {
+    const before = await startsAhead.row(reads, id, AHEAD_MAX);
+    return { holders: [], ahead: before?.ahead ?? 0 };
+  }
   const wait = waits.find(({ kind }) => kind === 'slot');
   if (wait === undefined) return { holders: [], ahead: 0 };
   const key = concurrencyKeyId(tenant, wait.key ?? '');
@@ -83,15 +88,18 @@ async function slotOf(
 /** A worker that polls without a tenant can claim tasks of every tenant. */
 const pollersOf = lookup<Poller>(
   'reads_pollers',
-  'select w.handler_name, w.queue_name, w.worker_id, w.last_seen_at from workers w ' +
+  'select w.handler_name, w.queue_name, w.worker_id, w.last_seen_at from ' +
+    `${POLLERS} w ` +
     "where w.tenant_id in ($1::text, '') and w.handler_name = any($2::text[]) " +
     'order by w.last_seen_at desc limit 1000',
 );
 
 const slotHolders = lookup<{ readonly instance_id: string; readonly state: InstanceState }>(
   'reads_slot_holders',
-  'select p.instance_id, i.state from permits p join instances i on i.id = p.instance_id ' +
-    'where p.key_id = $1::uuid order by p.instance_id limit $2::bigint',
+  'select s.instance_id, i.state from (' +
+    'select p.instance_id from permits p where p.key_id = $1::uuid union all ' +
+    'select r.instance_id from permit_requests r where r.key_id = $1::uuid and r.has_slot) s ' +
+    'join instances i on i.id = s.instance_id order by s.instance_id limit $2::bigint',
 );
 
 const statesOf = lookup<{ readonly id: string; readonly state: InstanceState }>(
@@ -102,10 +110,17 @@ const statesOf = lookup<{ readonly id: string; readonly state: InstanceState }>(
 const waitersAhead = lookup<{ readonly ahead: number }>(
   'reads_waiters_ahead',
   'select count(*) as ahead from (select 1 from permit_requests r, permit_requests own ' +
-    'where own.instance_id = $2::uuid and r.key_id = $1::uuid ' +
+    'where own.instance_id = $2::uuid and r.key_id = $1::uuid and not r.has_slot ' +
     'and (r.created_at, r.instance_id) < (own.created_at, own.instance_id) ' +
     'and not exists (select 1 from permits p where p.instance_id = r.instance_id offset 0) ' +
     'limit $3::bigint) r',
+);
+
+const startsAhead = lookup<{ readonly ahead: number }>(
+  'reads_starts_ahead',
+  'select count(*) as ahead from (select 1 from start_requests r, start_requests own ' +
+    'where own.instance_id = $1::uuid and r.key_id = own.key_id ' +
+    'and (r.created_at, r.instance_id) < (own.created_at, own.instance_id) limit $2::bigint) r',
 );
 
 const limitsOf = lookup<{
@@ -114,5 +129,7 @@ const limitsOf = lookup<{
   readonly window_seconds: number;
 }>(
   'reads_limits_of_keys',
-  'select limit_key, max_count, window_seconds from rate_limits where id = any($1::uuid[])',
+  'select limit_key, max_count, window_seconds from rate_limits where id = any($1::uuid[]) ' +
+    'union all select limit_key, max_count, window_seconds from rate_limits ' +
+    "where tenant_id = $2::text and strpos(limit_key, '*') > 0",
 );

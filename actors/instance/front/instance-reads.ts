@@ -5,8 +5,9 @@
  */
 
 import type { StepPhase } from '../../../schema/execution.js';
+import { COUNTED_INSTANCES_MAX } from '../../../schema/instance.js';
 import type { OpenWait } from '../../../schema/instance-filter.js';
-import type { InstanceState } from '../../../schema/states.js';
+import { INSTANCE_STATES, type InstanceState } from '../../../schema/states.js';
 import {
   contains,
   type Filter,
@@ -20,7 +21,7 @@ import {
 import { list } from '../../../src/db/reads/list.js';
 import { lookup, TRY_LATER } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
-import { Conditions, IS_PRESENT } from '../../../src/db/reads/query.js';
+import { Conditions, IS_PRESENT, type Query } from '../../../src/db/reads/query.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
 import { selected } from '../../../src/db/table.js';
 import { SEQUENCES } from '../../catalog/tables.js';
@@ -75,6 +76,16 @@ function failureMember(member: string): Filter {
   };
 }
 
+/** Only failed instances: a retried one may keep its last failure. */
+function failedAt(comparison: '<' | '>'): Filter {
+  return {
+    column: 'i.failure',
+    type: 'timestamptz',
+    holds: (failure, bound) =>
+      `(i.state = 'failed' and (${failure} ->> 'at')::timestamptz ${comparison} ${bound})`,
+  };
+}
+
 const CREATED = timeFilters(INSTANCES, 'created_at', 'i');
 const UPDATED = timeFilters(INSTANCES, 'updated_at', 'i');
 
@@ -100,6 +111,8 @@ export const FILTERS = {
   created_before: CREATED.before,
   updated_after: UPDATED.after,
   updated_before: UPDATED.before,
+  failed_after: failedAt('>'),
+  failed_before: failedAt('<'),
   failure: contains(
     'i.failure',
     (failure) => `array[${failure} ->> 'message', ${failure} ->> 'code']`,
@@ -179,6 +192,7 @@ export const instanceList = list({
 
 const { state: _, ...FILTERS_OF_FAILED } = FILTERS;
 const FAILED_CREATED = timeFilters(DEAD_LETTERS, 'created_at', 'd');
+const FAILED_AT = timeFilters(DEAD_LETTERS, 'failed_at', 'd');
 
 export const deadLetterList = list({
   ...SHOWN,
@@ -206,12 +220,46 @@ export const deadLetterList = list({
         failure_block: { column: 'd.block_id', type: 'text' },
         failure_handler: { column: 'd.handler', type: 'text' },
         failure_reason: { column: 'd.folded_reason', type: 'text' },
+        failed_after: FAILED_AT.after,
+        failed_before: FAILED_AT.before,
       },
       isTold: '(d.sequence_id is not null)',
     },
   },
   order: orderBy(DEAD_LETTERS, ['created_at', 'instance_id'], 'descending', 'd'),
 });
+
+/** Without the versions of a name, which have an order each: those of a tenant have one. */
+const COUNTED_ALONG = ['ids', 'parent_instance_id', 'sequence_id', 'tenant_id'] as const;
+
+/**
+ * Matching instances by state, of the newest ones that the most selective index has. One row beyond the bound shows that
+ * there are more.
+ */
+export function countsQuery(filter: InstanceFilter): Query {
+  const along = COUNTED_ALONG.find((name) => isAsked(filter[name]));
+  const served = new Set<string | undefined>([along, ...INSTANCE_WALK.within]);
+  const within: Record<string, Filter> = {};
+  const others: Record<string, Filter> = {};
+  for (const [name, one] of Object.entries<Filter>(FILTERS)) {
+    (served.has(name) ? within : others)[name] = one;
+  }
+  const walked = new Conditions();
+  narrow(walked, within, filter);
+  const matching = new Conditions(walked.values);
+  narrow(matching, others, filter);
+  matching.add(IS_PRESENT);
+  const counts = INSTANCE_STATES.map(
+    (state) => `count(*) filter (where i.state = '${state}' and i.matches)::integer as ${state}`,
+  );
+  const page = `order by i.created_at desc, i.id desc limit ${walked.param(COUNTED_INSTANCES_MAX + 1)}::bigint`;
+  // `offset 0` has the filters evaluated once for a row, and not for each state.
+  return walked.query(
+    `select count(*)::integer as looked_at, ${counts.join(', ')} from (` +
+      `select i.state, ${matching.all} as matches from (` +
+      `select * from instances i ${walked.where} ${page}) i offset 0) i`,
+  );
+}
 
 export const childList = list({
   ...SHOWN,

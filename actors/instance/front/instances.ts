@@ -1,12 +1,13 @@
 /** Lists and reports about instances. */
 
 import { CHECKPOINTS_LISTED_MAX } from '../../../schema/edits.js';
-import { notFound } from '../../../src/base/errors.js';
+import { COUNTED_INSTANCES_MAX, type InstanceCounts } from '../../../schema/instance.js';
+import { invalid, notFound } from '../../../src/base/errors.js';
 import type { JsonValue } from '../../../src/base/json.js';
 import { filtersOf } from '../../../src/db/reads/filters.js';
 import { list } from '../../../src/db/reads/list.js';
 import { rowOf, TRY_LATER } from '../../../src/db/reads/lookup.js';
-import { orderBy, orderOf } from '../../../src/db/reads/order.js';
+import { orderBy } from '../../../src/db/reads/order.js';
 import type { PageBounds } from '../../../src/db/reads/query.js';
 import type { PageRequest } from '../../../src/db/reads/reader.js';
 import type { Reads } from '../../../src/db/reads.js';
@@ -20,19 +21,23 @@ import {
   pageReply,
 } from '../../../src/http/operation.js';
 import type { HttpReply } from '../../../src/http/server.js';
-import { CHECKPOINTS, SIGNALS, STEP_LOGS } from '../output-tables.js';
+import { CHECKPOINTS, SIGNALS } from '../output-tables.js';
 import { CHECKPOINT_COLUMNS, checkpointText, instanceText } from '../wire-texts.js';
 import { instanceAttempts } from './attempts.js';
 import { auditList } from './audit-reads.js';
 import {
   childList,
+  countsQuery,
   deadLetterList,
   instanceById,
   instanceList,
   instanceTenant,
   withVersions,
 } from './instance-reads.js';
+import { lineList, NARROWER, newestLineList, tenantLogPage, tenantLogQuery } from './logs.js';
 import { outputList, timeline } from './outputs.js';
+
+type Counted = Omit<InstanceCounts, 'complete'>;
 
 async function pageOf<Row>(
   deps: FrontDeps,
@@ -59,6 +64,25 @@ export const instanceOperations = {
     const request = deadLetterList(await withVersions(deps.reads, query));
     return pageReply(call, query, await deps.reads.page(request));
   },
+  'instances.counts': async ({ reads }, call) => {
+    const filter = await withVersions(reads, listQuery(call));
+    const [row] = await reads.rowsOf<Counted>(countsQuery(filter), 'name the tenant');
+    const { looked_at: found, ...states } = row as Counted;
+    const answer: InstanceCounts = {
+      ...states,
+      looked_at: Math.min(found, COUNTED_INSTANCES_MAX),
+      complete: found <= COUNTED_INSTANCES_MAX,
+    };
+    return jsonReply(JSON.stringify(answer));
+  },
+  'logs.list': async ({ reads }, call) => {
+    const query = listQuery(call);
+    const { tenant_id: tenant } = query;
+    if (tenant == null) throw invalid('name a tenant: logs are read for one at a time');
+    const request = tenantLogQuery({ ...query, tenant });
+    const page = tenantLogPage(query, await reads.rowsOf(request, NARROWER));
+    return pageReply(call, { offset: 0, ...query }, page);
+  },
   'instances.outputs': (deps, call) =>
     pageOf(deps, call, (instance_id) => outputList({ ...call.query, instance_id })),
   'instances.signals': (deps, call) =>
@@ -68,8 +92,10 @@ export const instanceOperations = {
   'instances.audit': (deps, call) => pageOf(deps, call, (id) => auditList(id, call.query)),
   'instances.timeline': timeline,
   'instances.attempts': instanceAttempts,
-  'instances.logs': (deps, call) =>
-    pageOf(deps, call, (instance_id) => lineList({ ...call.query, instance_id })),
+  'instances.logs': (deps, call) => {
+    const lines = call.query.order === 'newest' ? newestLineList : lineList;
+    return pageOf(deps, call, (instance_id) => lines({ ...call.query, instance_id }));
+  },
   'instances.checkpoints': async (deps, call) => {
     const instance_id = await ownInstance(deps, call);
     const request = checkpointList({ instance_id, limit: CHECKPOINTS_LISTED_MAX });
@@ -131,24 +157,4 @@ export const checkpointList = list({
   order: 'id desc',
   toText: checkpointText,
   cheaper: TRY_LATER,
-});
-
-/**
- * `StepLogLine` records, oldest first; equal times in the order of arrival. Workers set the times,
- * so no index has this order, and all lines of the instance are sorted.
- */
-export const lineList = list({
-  columns: 'l.line, l.ts, l.id, l.place',
-  from:
-    "(select instance_id, id, line, line ->> 'ts' as ts, place::integer as place from step_logs " +
-    'cross join lateral json_array_elements(entries) with ordinality as e(line, place)) l',
-  of: filtersOf(STEP_LOGS, ['instance_id'], 'l'),
-  by: { block_id: { column: "l.line ->> 'block_id'", type: 'text' } },
-  order: orderOf([
-    { name: 'ts', type: 'text', column: 'l.ts collate "C"' },
-    { name: 'id', type: 'uuid', column: 'l.id' },
-    { name: 'place', type: 'integer', column: 'l.place' },
-  ]),
-  toText: (row: { readonly line: string }) => row.line,
-  cheaper: 'go on by the cursor of a page, or ask for one block',
 });

@@ -7,10 +7,15 @@ import { orderBy } from '../../../src/db/reads/order.js';
 import type { PageRequest } from '../../../src/db/reads/reader.js';
 import { selected } from '../../../src/db/table.js';
 import { jsonReply, type Operation } from '../../../src/http/operation.js';
-import { dataText } from '../context-data.js';
 import { type ListedOutput, OUTPUT_COLUMNS } from '../loads.js';
 import { BLOCK_OUTPUTS, OUTPUT_ROWS } from '../output-tables.js';
-import { contextText, type InstanceWireRow, iterationText, outputText } from '../wire-texts.js';
+import {
+  contextText,
+  type InstanceWireRow,
+  iterationText,
+  outputText,
+  wholeRow,
+} from '../wire-texts.js';
 import { transitionList } from './audit-reads.js';
 import { instanceById } from './instance-reads.js';
 
@@ -76,7 +81,7 @@ function headText(row: InstanceWireRow, hasContext: boolean): string {
   return (
     `{"id":"${row.id}","sequence_id":"${row.sequence_id}","state":"${row.state}"` +
     `,"created_at":"${row.created_at}","updated_at":"${row.updated_at}"` +
-    `${hasContext ? `,"context":${contextText({ ...row, data: dataText(row) })}` : ''}}`
+    `${hasContext ? `,"context":${contextText(wholeRow(row))}` : ''}}`
   );
 }
 

@@ -10,6 +10,7 @@ import { instanceOperations } from './instances.js';
 import { ManyInstances } from './many-instances.js';
 import { endedPage, orphans, Retention, SequenceRemoval } from './removal.js';
 import { RetryPreviews } from './retry-previews.js';
+import { searchOperations } from './search.js';
 
 type Sequences = Shards<() => Catalog['operations']>;
 const DAY_MS = 86_400_000;
@@ -35,6 +36,7 @@ export function openInstanceFront(kernel: FrontKernel<Sequences & Shards<typeof 
     parts: [removal, retentionDays === 0 ? undefined : retention],
     operations: {
       ...instanceOperations,
+      ...searchOperations,
       'instances.explain': instanceExplanation(new RetryPreviews(client)),
       ...approvalOperations(client, { publicUrl, mustNameTenant: placement !== undefined }),
     },
