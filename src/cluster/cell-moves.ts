@@ -47,8 +47,6 @@ export interface CellMovesDeps extends MovingParts {
 const EVERY_MS = 250;
 /** Without a cluster, rows can only remain from an earlier one. */
 const ALONE_EVERY_MS = 5_000;
-/** Failures in a row before one warning; fewer may be an unavailable database, which is logged elsewhere. */
-const FAILURES_LOGGED = 20;
 
 const READ =
   'select tenant_id, move_id, state, other_cell, held_epoch, stamps_from from tenant_moves order by tenant_id';
@@ -72,22 +70,11 @@ export class CellMoves {
   readonly #suspended = new Map<string, MoveRow['state']>();
   readonly #job: BackgroundJob;
   #epoch = 0;
-  #failures = 0;
 
   constructor(deps: CellMovesDeps) {
     this.#deps = deps;
     const { clock, log } = deps;
-    const run = async () => {
-      try {
-        await this.look();
-        this.#failures = 0;
-      } catch (error) {
-        this.#failures += 1;
-        if (this.#failures === FAILURES_LOGGED) {
-          log.warn({ err: error }, 'moves of tenants cannot be followed; trying again');
-        } else log.debug({ err: error }, 'moves of tenants were not read');
-      }
-    };
+    const run = () => this.look();
     const everyMs = deps.placement === undefined ? ALONE_EVERY_MS : EVERY_MS;
     this.#job = new BackgroundJob({ clock, log, name: 'moves of tenants', everyMs, run });
   }

@@ -52,10 +52,22 @@ const ROOT = 'root';
 /** Cached key texts: hashing the key of each request would be a tenth of the work of the front thread. */
 const TEXTS_MAX = 4_096;
 const SECRETS = capabilityBits(['secrets']);
+const OPERATOR = capabilityBits(['operator']);
+const READERS = capabilityBits(['operator', 'auditor']);
 
 /** Whether a worker with this key receives the secrets of its tasks. @param key undefined: the root key */
 export function seesSecrets(key: ResidentKey | undefined): boolean {
   return key === undefined || (key.capabilities & SECRETS) !== 0;
+}
+
+/** The groups for which the key may answer approvals; undefined: all. @param key undefined: the root key */
+export function answerGroups(key: ResidentKey | undefined): readonly string[] | undefined {
+  return key === undefined || (key.capabilities & OPERATOR) !== 0 ? undefined : key.groups;
+}
+
+/** The groups whose approvals the key may list; undefined: all. @param key undefined: the root key */
+export function listedGroups(key: ResidentKey | undefined): readonly string[] | undefined {
+  return key === undefined || (key.capabilities & READERS) !== 0 ? undefined : key.groups;
 }
 
 export function createAuth(settings: AuthSettings): Authorise {

@@ -6,6 +6,7 @@
 
 import { CAPABILITIES, type Capability } from '../../schema/route-row.js';
 import { conflict, type EngineError, unavailable } from '../base/errors.js';
+import { groupsIn } from '../base/groups.js';
 import type { UnixMs } from '../base/time.js';
 
 export interface LiveKeyRow {
@@ -13,6 +14,7 @@ export interface LiveKeyRow {
   readonly tenant_id: string;
   readonly name: string;
   readonly capabilities: string;
+  readonly groups: string;
   readonly secret_hash: string;
   readonly last_used_at: string | null;
   readonly expires_at: string | null;
@@ -25,6 +27,8 @@ export interface ResidentKey {
   readonly tenant: string;
   readonly name: string;
   readonly capabilities: number;
+  /** For which it answers approvals. */
+  readonly groups: readonly string[];
   readonly expiresAt: UnixMs | undefined;
   lastUsedAt: UnixMs | undefined;
   /** Called when the key is revoked or expired. */
@@ -201,6 +205,7 @@ function residentKey(row: LiveKeyRow): ResidentKey {
     tenant: row.tenant_id,
     name: row.name,
     capabilities: capabilityBits(JSON.parse(row.capabilities) as Capability[]),
+    groups: groupsIn(row.groups),
     expiresAt: row.expires_at === null ? undefined : Date.parse(row.expires_at),
     lastUsedAt: row.last_used_at === null ? undefined : Date.parse(row.last_used_at),
     bound: undefined,

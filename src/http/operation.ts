@@ -1,5 +1,6 @@
 /** The operations of the front thread: their types, the validation of their input, and their replies. */
 
+import { randomUUID } from 'node:crypto';
 import {
   type BodyOf,
   type BodyRouteId,
@@ -8,6 +9,7 @@ import {
   type QueryOf,
   ROUTES,
   type Route,
+  type RouteId,
   type RoutesOf,
 } from '../../schema/routes.js';
 import { createValidators, type Validators } from '../../schema/validators.js';
@@ -23,6 +25,7 @@ import type { Reads } from '../db/reads.js';
 import { inPieces, LARGE_BODY, parseAsJudged, parseBody, parseInPieces, validOf } from './body.js';
 import { JUDGE_BODY } from './body-jobs.js';
 import type { ResidentKey } from './key-registry.js';
+import { type RequestedAction, requestedAction } from './requested-action.js';
 import type { HttpExchange, HttpReply, HttpRequest } from './server.js';
 
 export interface AnyCall {
@@ -31,11 +34,14 @@ export interface AnyCall {
   /** Undefined: the root key. */
   readonly key: ResidentKey | undefined;
   readonly by: string;
+  /** Of a route that is an action; handed on with the request to the owner of what it changes. */
+  readonly action: RequestedAction | undefined;
   readonly path: string;
   /** The raw query, without `?`. */
   readonly search: string;
   readonly traceparent: string | undefined;
   readonly header: HttpRequest['header'];
+  readonly allHeaders: HttpRequest['allHeaders'];
   readonly peer: HttpRequest['peer'];
   readonly raw: Buffer;
 }
@@ -47,7 +53,7 @@ export interface Call<Id extends FrontRouteId> extends AnyCall {
   readonly body: BodyOf<Id>;
 }
 
-export interface UncheckedCall extends AnyCall {
+export interface UncheckedCall extends Omit<AnyCall, 'action'> {
   readonly params: Readonly<Record<string, string>>;
   readonly bodyText: string;
 }
@@ -110,11 +116,23 @@ export function checkCall<Id extends FrontRouteId>(
   { bodyText, ...call }: UncheckedCall,
 ): Call<Id> | Promise<Call<Id>> {
   const query = validOf(bodies.validators.parseQuery(id, call.search));
-  const { body: schema, isRaw }: Route = ROUTES[id];
-  const withBody = (body: unknown) => ({ ...call, query, body }) as Call<Id>;
+  const { body: schema, isRaw, action: isRecorded }: Route = ROUTES[id];
+  const withBody = (body: unknown) => {
+    const action = isRecorded === undefined ? undefined : actionOf(id, call, body);
+    return { ...call, query, body, action } as Call<Id>;
+  };
   if (schema === undefined || isRaw === true) return withBody(undefined);
   const body = bodyIn(bodies, id as BodyRouteId, call.tenant, bodyText);
   return body instanceof Promise ? body.then(withBody) : withBody(body);
+}
+
+function actionOf(
+  id: RouteId,
+  { by, key, params }: Omit<UncheckedCall, 'bodyText'>,
+  body: unknown,
+): RequestedAction | undefined {
+  const requester = { by, key: key?.id };
+  return requestedAction(id, requester, Object.values(params).join('/'), body, randomUUID);
 }
 
 export function bodyIn<Id extends BodyRouteId>(

@@ -18,6 +18,9 @@ const CAPTURED_HEADERS = words(
   'x-trigger-secret x-trigger-timestamp x-trigger-nonce x-engine-signature x-forwarded-for prefer',
 );
 
+/** Requests for triggers, which verify and read any header. */
+const KEEPS_EVERY_HEADER = /\/(?:webhooks\/[^/]+|triggers\/[^/]+\/fire)$/;
+
 /** More than browsers and proxies send together; beyond it 431. */
 const HEADER_COUNT_MAX = 48;
 
@@ -72,6 +75,8 @@ export class RequestHead {
   contentLength: number | undefined = 0;
   bodyBytesMax = 0;
   readonly #values: (string | undefined)[] = [];
+  /** Headers without a slot, in lower case; undefined: they are dropped. */
+  readonly #others: Map<string, string> | undefined;
   #seenMask = 0;
   #fault: string | undefined;
   #headerCount = 0;
@@ -82,6 +87,7 @@ export class RequestHead {
     this.path = path;
     this.query = query;
     this.#headerBytes = path.length + query.length;
+    if (method === 'POST' && KEEPS_EVERY_HEADER.test(path)) this.#others = new Map();
   }
 
   /** Adds a header, in the order of arrival; `name` in lower case. The first value counts. */
@@ -89,7 +95,11 @@ export class RequestHead {
     this.#headerCount += 1;
     this.#headerBytes += name.length + value.length;
     const slot = SLOTS.get(name);
-    if (slot === undefined) return;
+    if (slot === undefined) {
+      const before = this.#others?.get(name);
+      this.#others?.set(name, before === undefined ? value : `${before}, ${value}`);
+      return;
+    }
     const bit = 1 << slot;
     if ((this.#seenMask & bit) === 0) {
       this.#seenMask |= bit;
@@ -141,11 +151,21 @@ export class RequestHead {
     this.body = EMPTY;
   }
 
-  /** @throws Error for a header that is not in `CAPTURED_HEADERS` */
+  /** @throws Error for a header that is not in `CAPTURED_HEADERS`, unless all are stored */
   header(name: string): string | undefined {
     const slot = SLOTS.get(name);
-    if (slot === undefined) throw new Error(`header ${name} is not captured`);
-    return this.#values[slot];
+    if (slot !== undefined) return this.#values[slot];
+    if (this.#others === undefined) throw new Error(`header ${name} is not captured`);
+    return this.#others.get(name);
+  }
+
+  /** All headers of a request for a trigger by name; of other requests those that are captured. */
+  allHeaders(): Record<string, string> {
+    const captured = CAPTURED_HEADERS.flatMap((name, slot): [string, string][] => {
+      const value = this.#values[slot];
+      return value === undefined ? [] : [[name, value]];
+    });
+    return Object.fromEntries([...captured, ...(this.#others ?? [])]);
   }
 
   get origin(): string | undefined {

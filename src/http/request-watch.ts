@@ -72,7 +72,7 @@ export class RequestWatch {
     } else if (status === 401) {
       const more = this.#refused.admit(now);
       if (more !== undefined) log.warn({ ...factsOf(context, status, ms), ...more }, 'key refused');
-    } else if (ms >= SLOW_MS && !context.route?.isParked) {
+    } else if (ms >= SLOW_MS && !context.mayWait) {
       const more = this.#slow.admit(now);
       if (more !== undefined)
         log.warn({ ...factsOf(context, status, ms), ...more }, 'slow request');

@@ -15,7 +15,15 @@ import { loadUws, startUwsServer } from './server-uws.js';
 export type HttpRequest = Readonly<
   Pick<
     RequestHead,
-    'method' | 'path' | 'query' | 'header' | 'requestId' | 'peer' | 'body' | 'forgetBody'
+    | 'method'
+    | 'path'
+    | 'query'
+    | 'header'
+    | 'allHeaders'
+    | 'requestId'
+    | 'peer'
+    | 'body'
+    | 'forgetBody'
   >
 >;
 

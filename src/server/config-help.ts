@@ -3,7 +3,7 @@
 import { fileNameOf, KNOBS } from './config.js';
 import type { Parse } from './config-values.js';
 
-export const FLAGS_HELP = `Usage: durable-workflow-engine start [--insecure-auth | --insecure-auth-anywhere] [--unsafe-database] [--migrate-only] [--help] [--version]
+export const FLAGS_HELP = `Usage: durable-workflow-engine start [--insecure-auth | --insecure-auth-anywhere] [--unsafe-database] [--migrate-only] [--manual-clock] [--help] [--version]
 In a checkout: npm start -- [--insecure-auth] …
 
   --insecure-auth     accept every request without a key (for development), from this machine only
@@ -12,6 +12,8 @@ In a checkout: npm start -- [--insecure-auth] …
   --unsafe-database   accept a Postgres with fsync or full_page_writes off, and run the embedded one
                       so (for tests)
   --migrate-only      wait until no engine owns the database, migrate it, and exit
+  --manual-clock      time stands still until the parent process moves it; only for servers that
+                      tests start (docs/testing.md)
   --help              print this help
   --version           print the version`;
 
@@ -73,13 +75,13 @@ const MEANINGS: Readonly<Record<keyof typeof KNOBS, string | readonly [string, s
   maxContextBytes: 'Larger contexts get 413. 0: no limit.',
   maxOutputBytes: 'Larger outputs of workers get 413.',
   allowInternalUrls: [
-    'Whether http_request and webhooks may reach private addresses.',
+    'Whether http_request, webhooks and worker endpoints may reach private addresses.',
     'false; true with --insecure-auth',
   ],
-  httpAllow: 'Non-public addresses that http_request and webhooks may reach.',
+  httpAllow: 'Non-public addresses that http_request, webhooks and worker endpoints may reach.',
   httpDeny: 'Addresses that they may not reach, whatever else is allowed.',
   httpRatePerTenant:
-    'http_request calls and webhooks per tenant and second; further ones wait. 0: no limit.',
+    'http_request calls, webhooks and requests to worker endpoints per tenant and second; further ones wait. 0: no limit.',
   httpProxy: 'A proxy for them, which must accept CONNECT.',
   httpNoProxy:
     'Hosts, with their subdomains, that are reached without the proxy, separated by commas.',
@@ -90,9 +92,12 @@ const MEANINGS: Readonly<Record<keyof typeof KNOBS, string | readonly [string, s
   envLabel:
     'The environment, such as production; public in /info, and on every page of the dashboard.',
   envColor: 'Its colour in the dashboard.',
+  uiLinks:
+    'Links of the dashboard to other systems, such as logs and traces; public in /info. See the dashboard.',
   webhookUrls: 'Addresses that receive a webhook for each ended instance, separated by commas.',
   webhookSecret: 'Signs these webhooks. Without it, they are unsigned.',
   retentionDays: 'Instances that ended longer ago are deleted. 0: never.',
+  activityDays: 'Older actions (GET /actions) are deleted. 0: never.',
   publicUrl: [
     'The public URL of the server, with any path that a proxy puts before /api/v1; links begin with it.',
     'the address of the request, with http',

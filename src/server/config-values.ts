@@ -1,5 +1,6 @@
 /** Parsers of environment variables. Each rejects invalid values with a message that names the variable. */
 
+import { LINK_PLACES, LINK_VALUES, type UiLink } from '../../schema/system.js';
 import { ConfigError } from '../base/config-error.js';
 import { LIMITS } from '../base/limits.js';
 import { parseTrustedKeys } from '../core/sealing/keys.js';
@@ -234,6 +235,55 @@ export function urls(value: string | undefined, name: string): readonly string[]
     throw new ConfigError(`${name} must name at most ${LIMITS.webhookUrlsMax} addresses`);
   }
   return [...distinct];
+}
+
+/** More would fill the page. */
+const UI_LINKS_MAX = 20;
+
+/** Links to other systems: a JSON array of `{"label", "url", "on"}`. */
+export const uiLinks = described<readonly UiLink[]>((value, name) => {
+  if (value === undefined) return [];
+  const entries = jsonArrayOf(value);
+  if (entries === undefined || entries.length > UI_LINKS_MAX) {
+    throw new ConfigError(`${name} must be a JSON array of at most ${UI_LINKS_MAX} links`);
+  }
+  return entries.map((entry, index) => {
+    const fault = faultOfLink(entry);
+    if (fault !== undefined) throw new ConfigError(`${name}: entry ${index + 1}: ${fault}`);
+    const { label: text, url, on = 'instance' } = entry as UiLink;
+    return { label: text, url, on };
+  });
+}, 'a JSON array of {"label", "url", "on"}');
+
+function jsonArrayOf(text: string): readonly unknown[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function faultOfLink(entry: unknown): string | undefined {
+  if (typeof entry !== 'object' || entry === null) return 'must be an object';
+  const { label: text, url, on = 'instance', ...others } = entry as Record<string, unknown>;
+  const [other] = Object.keys(others);
+  if (other !== undefined) return `has an unknown member ${other}`;
+  if (typeof text !== 'string' || text === '' || text.length > LABEL_LENGTH_MAX) {
+    return `label must be a text of 1 to ${LABEL_LENGTH_MAX} characters`;
+  }
+  if (!LINK_PLACES.some((place) => place === on)) return `on must be ${LINK_PLACES.join(' or ')}`;
+  // Values come from users, so they must not choose the host.
+  if (typeof url !== 'string' || !/^https?:\/\/[^/?#{}@\s]+(?:[/?#]|$)/i.test(url)) {
+    return `url must begin with http:// or https:// and a host, without credentials and placeholders`;
+  }
+  const named = [...url.matchAll(/\{(.*?)\}/g)].map(([, placeholder]) => placeholder);
+  const unknown = named.find((one) => !LINK_VALUES.some((value) => value === one));
+  if (unknown !== undefined) {
+    return `url has an unknown placeholder {${unknown}}; there are ${LINK_VALUES.join(', ')}`;
+  }
+  if (on !== 'step' && named.includes('block_id')) return '{block_id} needs "on": "step"';
+  return URL.canParse(url.replaceAll(/[{}]/g, '')) ? undefined : 'url is no URL';
 }
 
 export function address(

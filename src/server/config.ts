@@ -31,6 +31,7 @@ import {
   text,
   toggle,
   trustedKeys,
+  uiLinks,
   urls,
   webAddress,
 } from './config-values.js';
@@ -82,9 +83,11 @@ export const KNOBS = {
   isUiServed: ['ENGINE_UI', toggle(true)],
   envLabel: ['ENGINE_ENV_LABEL', label],
   envColor: ['ENGINE_ENV_COLOR', color],
+  uiLinks: ['ENGINE_UI_LINKS', uiLinks],
   webhookUrls: ['ENGINE_WEBHOOK_URLS', secret(urls)],
   webhookSecret: ['ENGINE_WEBHOOK_SECRET', secret(text)],
   retentionDays: ['ENGINE_RETENTION_DAYS', integer(0, 0, 36_500)],
+  activityDays: ['ENGINE_ACTIVITY_DAYS', integer(90, 0, 36_500)],
   publicUrl: ['ENGINE_PUBLIC_URL', webAddress],
   logLevel: [
     'ENGINE_LOG_LEVEL',
@@ -106,11 +109,13 @@ export interface Config extends Omit<Knobs, 'address' | 'allowNoTenantIsolation'
   /** Accept a database that may lose acknowledged commits when its machine crashes. */
   readonly unsafeDatabase: boolean;
   readonly migrateOnly: boolean;
+  /** The parent process moves the time (`manual-time.ts`). */
+  readonly manualClock: boolean;
   readonly allowInternalUrls: boolean;
 }
 
 /** Variables of the command line client (docs/cli.md). */
-const OF_THE_COMMAND_LINE = ['ENGINE_URL', 'ENGINE_TENANT', 'ENGINE_PROFILE'];
+const OF_THE_COMMAND_LINE = ['ENGINE_URL', 'ENGINE_TENANT', 'ENGINE_NAMESPACE', 'ENGINE_PROFILE'];
 
 export function unknownNames(env: NodeJS.ProcessEnv): string[] {
   const rows: readonly (readonly [string, Parse<unknown>])[] = Object.values(KNOBS);
@@ -134,7 +139,9 @@ export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Con
     return [knob, parse(knobText(env, name, parse), name)];
   });
   const read = Object.fromEntries(values) as Knobs;
-  const settings = { ...read, insecureAuth, insecureAuthAnywhere, migrateOnly };
+  const manualClock = flags.has('--manual-clock');
+  const modes = { insecureAuth, insecureAuthAnywhere, unsafeDatabase, migrateOnly, manualClock };
+  const settings = { ...read, ...modes };
   for (const problemIn of PROBLEMS) {
     const problem = problemIn(settings);
     if (problem !== false) throw new ConfigError(problem);
@@ -143,7 +150,7 @@ export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Con
   return Object.freeze({
     ...knobs,
     ...{ host: address.host, port: address.port },
-    ...{ insecureAuth, insecureAuthAnywhere, unsafeDatabase, migrateOnly },
+    ...modes,
     apiKey: insecureAuth ? undefined : knobs.apiKey,
     allowInternalUrls: knobs.allowInternalUrls ?? insecureAuth,
   });
@@ -189,7 +196,13 @@ function knobText(
   return content;
 }
 
-type Settings = Knobs & Pick<Config, 'insecureAuth' | 'insecureAuthAnywhere' | 'migrateOnly'>;
+type Mode =
+  | 'insecureAuth'
+  | 'insecureAuthAnywhere'
+  | 'unsafeDatabase'
+  | 'migrateOnly'
+  | 'manualClock';
+type Settings = Knobs & Pick<Config, Mode>;
 
 /** Settings that exclude one another, or would make the server more accessible than probably intended. */
 const PROBLEMS: readonly ((settings: Settings) => string | false)[] = [
@@ -229,11 +242,22 @@ const PROBLEMS: readonly ((settings: Settings) => string | false)[] = [
     `--insecure-auth asks for no keys, and ENGINE_HTTP_ADDR=${host}:… lets others than this machine in; ` +
       'listen on 127.0.0.1, or give --insecure-auth-anywhere instead where only you can reach the ' +
       'address, as in a container published with -p 127.0.0.1:8080:8080',
+  // Never by accident: the time of a database that is in use would stand still.
+  ({ manualClock, unsafeDatabase, databaseUrl }) =>
+    manualClock &&
+    !(unsafeDatabase && isOfTest(databaseUrl)) &&
+    '--manual-clock is for servers that tests start: it needs --unsafe-database, and either the ' +
+      'embedded database or one whose name begins with engine_test_',
 ];
+
+function isOfTest(databaseUrl: string | undefined): boolean {
+  return databaseUrl === undefined || /\/engine_test_[^/]*$/.test(new URL(databaseUrl).pathname);
+}
 
 const FLAGS = [
   '--insecure-auth',
   '--insecure-auth-anywhere',
   '--unsafe-database',
   '--migrate-only',
+  '--manual-clock',
 ];

@@ -12,6 +12,7 @@ import { Supervisor } from '../../actors/shard/supervisor.js';
 import { measuredLanes } from '../../actors/writer/lane-count.js';
 import { LIMITS } from '../base/limits.js';
 import type { Logger } from '../base/log.js';
+import { ManualClock } from '../base/manual-clock.js';
 import { TenantActivity } from '../base/quota/tenant-activity.js';
 import { EngineClock, realClock, within } from '../base/real-clock.js';
 import type { UnixMs } from '../base/time.js';
@@ -31,6 +32,7 @@ import type { RoleUrls } from './embedded-roles.js';
 import { Front, type FrontOptions } from './front.js';
 import { continuityKeysOf, type GeneratedKey, generatedRootKey } from './generated-keys.js';
 import { boundsOf, listen } from './listening.js';
+import { followOrders, ManualTime } from './manual-time.js';
 import { openPlacement, type PlacementRoom } from './placement.js';
 import { type ReadyFacts, Startup, stopParts, urlOf } from './startup.js';
 
@@ -78,7 +80,7 @@ class Engine {
   readonly stopped: Promise<number>;
   #end: (code: number) => void = () => undefined;
   /** Follows the clock of the database once it is owned. */
-  readonly #clock = new EngineClock();
+  readonly #clock: EngineClock;
   #server: HttpServer | undefined;
   #front: Front | undefined;
   #supervisor: Supervisor | undefined;
@@ -87,6 +89,7 @@ class Engine {
   constructor(options: EngineOptions) {
     const { config } = options;
     this.#options = options;
+    this.#clock = config.manualClock ? new ManualClock(Date.now()) : new EngineClock();
     const startup = new Startup(options);
     this.#startup = startup;
     this.stopped = new Promise((resolve) => {
@@ -166,6 +169,7 @@ class Engine {
       ...{ config, log, schema, gate, reads, apiKey, keyring, offload, metrics, placement },
       version: this.#options.version,
       now: () => this.#clock.now(),
+      clock: config.manualClock ? this.#clock : realClock,
       client: this.#client,
       activity: this.#activity,
       connections: bounds.connections,
@@ -209,6 +213,7 @@ class Engine {
 
   /** From then on engine time follows the clock of the database, on every thread. */
   #follow(lease: Lease, supervisor: Supervisor): void {
+    if (this.#options.config.manualClock) return;
     this.#clock.setOffset(lease.clockOffsetMs);
     lease.onClock((offsetMs) => {
       const jumpMs = Math.round(this.#clock.setOffset(offsetMs));
@@ -230,7 +235,8 @@ class Engine {
     const { urls, pool, reads, supervisor, front, lease, placement } = facts;
     const startup = this.#startup;
     const { config, log } = startup;
-    const { epoch, clockOffsetMs } = lease;
+    const { epoch } = lease;
+    const clockOffsetMs = config.manualClock ? this.#clock.now() : lease.clockOffsetMs;
     const lanes =
       config.writerLanes || (await startup.unlessStopped(measuredLanes(urls.engine, log)));
     const moving = {
@@ -248,7 +254,24 @@ class Engine {
     front.start();
     placement.start();
     this.#isStarted = true;
+    if (this.#clock instanceof ManualClock) this.#openManualTime(this.#clock, urls, supervisor);
     startup.gate.set('serving');
+  }
+
+  #openManualTime(clock: ManualClock, { engine }: RoleUrls, supervisor: Supervisor): void {
+    const { config, log, parts } = this.#startup;
+    const { workerStaleMs, workerReaperTickMs } = config;
+    const time = new ManualTime({
+      ...{ clock, supervisor, client: this.#client, connectionString: engine },
+      claimMs: workerStaleMs + workerReaperTickMs,
+    });
+    const orders = followOrders(time);
+    const stop = () => {
+      orders.stop();
+      return time.stop();
+    };
+    parts.push({ name: 'manual time', stop });
+    log.warn('the clock stands still until the parent process moves it: this server is for tests');
   }
 
   #reportReady(epoch: number, port: number, key: GeneratedKey | undefined, folder?: string): void {
@@ -313,7 +336,7 @@ class Engine {
     if (supervisor === undefined || !this.#isStarted) return;
     await Promise.all([this.#front?.drain(), supervisor.drain()]);
     while (realClock.monotonic() < deadline) {
-      if (this.#client.inFlight === 0 && (await supervisor.isIdle())) return;
+      if (this.#client.inFlight === 0 && (await supervisor.isDrained())) return;
       await pause(DRAIN_POLL_MS);
     }
   }

@@ -1,5 +1,6 @@
 /** The list of the rooms (modules) of the front thread, with the dependencies of each. */
 
+import { openActionFront } from '../../actors/action/front/operations.js';
 import { openActivityFront } from '../../actors/activity/front/operations.js';
 import { openBulkFront } from '../../actors/bulk/front/room.js';
 import { openCatalogFront } from '../../actors/catalog/front/room.js';
@@ -9,6 +10,8 @@ import { openEventFront } from '../../actors/event/front/operations.js';
 import { openFeedFront } from '../../actors/feed/front/room.js';
 import { openInstanceFront } from '../../actors/instance/front/room.js';
 import { openLimitsFront } from '../../actors/limits/front/room.js';
+import { openPendingStartFront } from '../../actors/pending-start/front/operations.js';
+import { openPushFront } from '../../actors/push/front/operations.js';
 import { openQueueFront } from '../../actors/queue/front/workers.js';
 import { openReleaseFront } from '../../actors/release/front/operations.js';
 import { openScheduleFront } from '../../actors/schedule/front/operations.js';
@@ -38,10 +41,13 @@ export function openFrontRooms(kernel: FrontKernel<ShardClient>, options: FrontO
     openTriggerFront(kernel, limits.admission),
     openWebhookFront(kernel),
     openScheduleFront(),
+    openPendingStartFront(),
     openReleaseFront(kernel),
     openContinuityFront(kernel),
     openQueueFront(),
+    openPushFront(kernel),
     openActivityFront(kernel),
+    openActionFront(),
     options.placement.front,
     openServer(options),
   ];

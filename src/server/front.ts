@@ -8,6 +8,7 @@ import { committedInstance } from '../../actors/instance/front/instances.js';
 import type { ShardClient } from '../../actors/shard/client.js';
 import type { Supervisor } from '../../actors/shard/supervisor.js';
 import { webhookTenant } from '../../actors/webhook/front/operations.js';
+import type { Clock } from '../base/clock.js';
 import { LIMITS } from '../base/limits.js';
 import type { Logger } from '../base/log.js';
 import type { OffloadPool } from '../base/offload-pool.js';
@@ -44,6 +45,7 @@ export interface FrontOptions {
   readonly schema: string;
   readonly log: Logger;
   readonly now: () => UnixMs;
+  readonly clock: Clock;
   readonly gate: Gate;
   readonly client: ShardClient;
   readonly activity: TenantActivity;
@@ -123,7 +125,7 @@ function kernelOf(options: FrontOptions): FrontKernel<ShardClient> {
   return {
     client,
     reads,
-    clock: realClock,
+    clock: options.clock,
     now,
     log,
     offload,

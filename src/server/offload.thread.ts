@@ -23,14 +23,14 @@ export default async function carryOut({ id, name, port }: JobCall): Promise<voi
   if (job === undefined) throw new Error(`there is no job ${name}`);
   const work = await job.load();
   parentPort?.postMessage({ begun: id } satisfies JobBegun);
-  port.postMessage(answerOf(work as (input: unknown) => unknown, port));
+  port.postMessage(await answerOf(work as (input: unknown) => unknown, port));
   port.close();
 }
 
-function answerOf(work: (input: unknown) => unknown, port: MessagePort): JobAnswer {
+async function answerOf(work: (input: unknown) => unknown, port: MessagePort): Promise<JobAnswer> {
   try {
     const received = receiveMessageOnPort(port) as { readonly message: unknown } | undefined;
-    return { ok: true, value: work(received?.message) };
+    return { ok: true, value: await work(received?.message) };
   } catch (error) {
     return { ok: false, error };
   }

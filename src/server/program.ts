@@ -38,6 +38,11 @@ async function run(
   let config: Config | undefined;
   try {
     config = readConfig(env, args);
+    if (config.manualClock && process.send === undefined) {
+      throw new ConfigError(
+        '--manual-clock needs a parent process with a channel to move the time: see docs/testing.md',
+      );
+    }
     const { logLevel, logFormat, dbSchema } = config;
     const log = createLogger(logLevel, 'front', logOutput(logFormat), dbSchema);
     const unknown = unknownNames(env);

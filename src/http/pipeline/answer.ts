@@ -2,8 +2,10 @@
 
 import type { FrontRouteId, Route, RoutesOf, ShardRouteId } from '../../../schema/routes.js';
 import { rateLimitId, shardOf } from '../../base/ids.js';
-import { seesSecrets } from '../auth.js';
+import { isPattern } from '../../core/rate-patterns.js';
+import { answerGroups, seesSecrets } from '../auth.js';
 import { validOf } from '../body.js';
+import { formText, isFormType } from '../form.js';
 import { leadIn } from '../lead.js';
 import { checkCall, type UncheckedCall } from '../operation.js';
 import { textOf } from '../request-body.js';
@@ -52,6 +54,7 @@ function callOf({ request, route, tenant, key, by, params, traceparent }: Matche
     search: request.query,
     bodyText: route.isRaw ? '' : bodyOf(request, route),
     header: (name) => request.header(name),
+    allHeaders: () => request.allHeaders(),
     peer: request.peer,
     raw: route.isRaw ? request.body : NO_BODY,
   } satisfies UncheckedCall;
@@ -61,29 +64,33 @@ function callOf({ request, route, tenant, key, by, params, traceparent }: Matche
 function bodyOf(request: HttpRequest, { body, isForm }: Route): string {
   if (body === undefined) return '';
   const text = textOf(request.body);
-  const type = request.header('content-type') ?? '';
-  if (isForm !== true || !/^application\/x-www-form-urlencoded\b/i.test(type)) return text;
-  return JSON.stringify(Object.fromEntries(new URLSearchParams(text)));
+  return isForm === true && isFormType(request.header('content-type')) ? formText(text) : text;
 }
 
 /** Sends the body as text. @throws EngineError 503 when too much is in flight or the shard is restarting */
 function askShard(context: MatchedContext, deps: RouterDeps): Outcome | Promise<Outcome> {
   const { client, gate, validators } = deps;
   const { request, exchange, route } = context;
-  const query =
-    route.query === undefined ? undefined : validOf(validators.parseQuery(route.id, request.query));
+  const hasNone = route.query === undefined || (route.mayWait === true && request.query === '');
+  const query = hasNone ? undefined : validOf(validators.parseQuery(route.id, request.query));
   if (route.id === 'instances.get' && gate.state === 'writes-fail') return committed(context, deps);
   const shardRequest = requestOf(context, query);
   request.forgetBody();
   const shard = shardFor(context, client, shardRequest.body);
-  const id = client.send(shard, shardRequest, (reply) => give(context, deps, reply));
-  if (route.isParked) exchange.onAbort(() => client.abort(id));
+  const id = client.send(
+    shard,
+    shardRequest,
+    (reply) => give(context, deps, reply),
+    context.mayWait ? () => context.parked() : undefined,
+  );
+  if (context.mayWait) exchange.onAbort(() => client.abort(id));
   return 'answered';
 }
 
 /** @throws EngineError 400 when the bytes of the body are not UTF-8 */
 function requestOf(context: MatchedContext, query: ShardRequest['query']): ShardRequest {
   const { request, route, tenant, params, key, traceparent } = context;
+  const isSigned = route.bringsSignals === true || route.action !== undefined;
   return {
     operation: route.id as ShardRouteId,
     tenant,
@@ -92,9 +99,11 @@ function requestOf(context: MatchedContext, query: ShardRequest['query']): Shard
     query,
     traceparent,
     // Only polls return tasks.
-    maySeeSecrets: route.isParked && seesSecrets(key) ? true : undefined,
+    maySeeSecrets: (route.isParked || route.grantsSecrets) && seesSecrets(key) ? true : undefined,
     isBrief: route.mayBeMinimal && prefers(request, 'return=minimal') ? true : undefined,
-    by: route.bringsSignals === true ? context.by : undefined,
+    by: isSigned ? context.by : undefined,
+    key: isSigned ? key?.id : undefined,
+    groups: route.bringsSignals === true ? answerGroups(key) : undefined,
   };
 }
 
@@ -107,7 +116,10 @@ function shardFor(
     case 'by-id':
       return client.shardOf(params.id ?? '');
     case 'by-limit':
-      return client.shardOf(rateLimitId(tenant, params.key ?? ''));
+      // The first shard owns the patterns.
+      return isPattern(params.key ?? '')
+        ? 0
+        : client.shardOf(rateLimitId(tenant, params.key ?? ''));
     case 'first-shard':
       return 0;
     default: {

@@ -88,6 +88,12 @@ export class RequestContext implements AnswerHooks {
     return this.request.body;
   }
 
+  /** Whether the response may wait for as long as the caller does. */
+  get mayWait(): boolean {
+    const { request, route } = this;
+    return route?.isParked === true || (route?.mayWait === true && request.query !== '');
+  }
+
   /** The display name of the caller, in answers for a person and in signals. */
   get by(): string {
     const { key } = this;
@@ -104,14 +110,19 @@ export class RequestContext implements AnswerHooks {
     this.exchange.onAbort(() => span.end(undefined));
   }
 
+  /** The request has had its effect; its response may wait. */
+  parked(): void {
+    const { leave } = this;
+    this.leave = undefined;
+    leave?.();
+  }
+
   delayMs(status: number): number {
     return this.charged === undefined ? 0 : this.#watch.delayMs(this.charged, status);
   }
 
   answered({ status, headers }: Pick<HttpReply, 'status' | 'headers'>): void {
-    const { leave } = this;
-    this.leave = undefined;
-    leave?.();
+    this.parked();
     this.#span?.end(status);
     const code = status < 500 ? undefined : headers?.find(([name]) => name === 'x-error-code')?.[1];
     this.#watch.answered(this, status, code);

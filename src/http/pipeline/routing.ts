@@ -103,17 +103,15 @@ export function checkedParams(
   return validOf(validators.parseParams(route.id, params)) as Params;
 }
 
-/** Ends streams and parked polls when their key is revoked or expires, or their tenant leaves the cell. */
-export function lifetime(
-  { request, exchange, route, tenant, key }: MatchedContext,
-  { keys, placement, log }: RouterDeps,
-): Outcome {
-  if (route.owner !== 'stream' && route.isParked !== true) return 'continue';
+/** Ends streams and parked requests when their key is revoked or expires, or their tenant leaves the cell. */
+export function lifetime(context: MatchedContext, { keys, placement, log }: RouterDeps): Outcome {
+  const { request, exchange, route, tenant, key, mayWait } = context;
+  if (route.owner !== 'stream' && !mayWait) return 'continue';
   const end = (why: EngineError) => exchange.end(errorReply(log, request, why));
   if (key !== undefined) exchange.onEnd(keys.whenGone(key, () => end(UNAUTHENTICATED)));
   const [named] = tenant === '' ? tenantsQueried(request.query) : [tenant];
   if (placement !== undefined && named !== undefined) {
-    exchange.onEnd(placement.whenGone(named, route.isParked === true, end));
+    exchange.onEnd(placement.whenGone(named, mayWait, end));
   }
   return 'continue';
 }

@@ -5,14 +5,13 @@
  */
 
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import path from 'node:path';
 import { openApiDocument } from '../../../schema/openapi.js';
+import { packageFile } from '../../base/package-files.js';
 import type { FrontOperations } from '../../http/operation.js';
 import type { HttpReply } from '../../http/server.js';
 import { COMMON_HEADERS, FRESH, policyOf, unknownFile } from './dashboard.js';
 
-/** Served files of the package `swagger-ui-dist`, with their types. */
+/** Served files of Swagger UI, which the build copies (`scripts/lib/bundle.mjs`), with their types. */
 const PACKAGE_FILES: Readonly<Record<string, string>> = {
   'swagger-ui.css': 'text/css; charset=utf-8',
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
@@ -64,8 +63,7 @@ function asset(body: string | Buffer, contentType: string): HttpReply {
 
 /** Once per file, from a fixed list: no part of a request gets into the path. */
 function readFile(name: string): Buffer {
-  const manifest = createRequire(import.meta.url).resolve('swagger-ui-dist/package.json');
-  return readFileSync(path.join(path.dirname(manifest), name));
+  return readFileSync(packageFile(`dist/swagger-ui/${name}`));
 }
 
 function once(make: () => HttpReply): () => HttpReply {

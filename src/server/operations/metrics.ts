@@ -103,6 +103,7 @@ const GAUGES: Readonly<Record<RowGaugeName, string>> = {
   ),
   engine_approvals_open: counted('approvals where outcome is null', 'waiting_since, id'),
   engine_dead_letters: counted('dead_letters', 'tenant_id, created_at desc, instance_id desc'),
+  engine_pending_starts: counted('pending_starts', 'starts_at, id'),
   engine_webhook_outbox_depth: counted('webhook_outbox', 'created_at, id'),
 };
 

@@ -64,6 +64,7 @@ function infoOf({ config, gate, version, schema, placement }: FrontOptions): () 
     cluster: placement.placement !== undefined,
     env_label: config.envLabel ?? null,
     env_color: config.envColor ?? null,
+    ui_links: [...config.uiLinks],
     encryption_key: gate.sealingKey,
   });
   return () => jsonReply(JSON.stringify(info()));
@@ -72,13 +73,18 @@ function infoOf({ config, gate, version, schema, placement }: FrontOptions): () 
 function whoami({ insecureAuth, requireTenantHeader }: Config): Operation<'whoami'> {
   const shared = { is_insecure: insecureAuth, requires_tenant: requireTenantHeader };
   return async (_, { key }) => {
-    const expires_at = isoTimeOrNull(key?.expiresAt ?? null);
+    const shown = key && {
+      id: key.id,
+      name: key.name,
+      groups: [...key.groups],
+      expires_at: isoTimeOrNull(key.expiresAt ?? null),
+    };
     const answer: WhoAmI = {
       is_root: key === undefined,
       ...shared,
       tenant_id: key?.tenant ?? null,
       capabilities: [...(key === undefined ? CAPABILITIES : capabilitiesOf(key.capabilities))],
-      key: key === undefined ? null : { id: key.id, name: key.name, expires_at },
+      key: shown ?? null,
     };
     return jsonReply(JSON.stringify(answer));
   };
