@@ -21,6 +21,7 @@ export { EngineError, InstanceFailedError } from './client/errors.js';
 export type {
   Change,
   FollowChangesOptions,
+  FollowInstanceOptions,
   FollowOptions,
   InstanceEvent,
 } from './client/follow.js';

@@ -124,7 +124,18 @@ async function store(
 }
 
 /** The members that make up the definition; all others belong to the version. */
-const MEANING = ['blocks', 'input_schema', 'on_failure', 'on_cancel'] as const;
+const MEANING = [
+  'blocks',
+  'input_schema',
+  'on_failure',
+  'on_cancel',
+  'concurrency',
+  'throttle',
+  'cancel_on',
+  'debounce',
+  'batch',
+  'searchable',
+] as const;
 
 /**
  * Whether two definitions are equal as JSON, whatever the order of members. The only such comparison: used by the

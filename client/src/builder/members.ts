@@ -27,8 +27,9 @@ const SCOPE = {
   error: ERROR,
 } as const;
 
-export function given(what: unknown): unknown {
-  return typeof what === 'function' ? what(SCOPE) : what;
+/** @param more what is available in this place only */
+export function given(what: unknown, more: object = {}): unknown {
+  return typeof what === 'function' ? what({ ...SCOPE, ...more }) : what;
 }
 
 export const conditionOf = (condition: unknown) => conditionText(given(condition));
@@ -76,8 +77,12 @@ interface StepParts extends StepOptions<never, unknown, string, string, string> 
 
 /** Outputs of workers are not merged into the data unless the step says so, so that the input keeps its type. */
 export function stepBlock(id: string, step: object): StepBlock {
-  const { handler, params, retry, wait_for_input, on_deadline_breach, ...plain } =
-    step as StepParts;
+  const { handler, params, retry, wait_for_input, on_deadline_breach, ...more } = step as StepParts;
+  const { rate_limit_key, reply, ...plain } = more;
+  const taken =
+    handler === 'wait_for_event'
+      ? refTo(['outputs', id])
+      : refTo(['data', wait_for_input?.store_as ?? id]);
   const { when, timeout, ...others } = plain;
   return compact<StepBlock>({
     type: 'step',
@@ -87,6 +92,7 @@ export function stepBlock(id: string, step: object): StepBlock {
     ...headOf({ when, timeout }),
     ...(BUILTIN.has(handler) ? {} : { merge_output: false }),
     ...others,
+    rate_limit_key: rendered(given(rate_limit_key)) as string | undefined,
     retry: retry && compact({ ...retry, retry_if: retry.retry_if && conditionOf(retry.retry_if) }),
     on_deadline_breach:
       on_deadline_breach &&
@@ -97,6 +103,7 @@ export function stepBlock(id: string, step: object): StepBlock {
     wait_for_input:
       wait_for_input &&
       compact({ ...wait_for_input, prompt: rendered(given(wait_for_input.prompt)) as string }),
+    reply: rendered(given(reply, { taken })) as StepBlock['reply'],
   });
 }
 

@@ -83,7 +83,6 @@ interface Gate<S, V extends string, Key extends string, E extends string>
 type PlainOption =
   | 'delay'
   | 'send_window'
-  | 'rate_limit_key'
   | 'cancellable'
   | 'queue_name'
   | 'queue_timeout'
@@ -103,9 +102,16 @@ export interface StepOptions<
   /** Time limit of one attempt, in milliseconds. */
   readonly timeout?: number | undefined;
   readonly retry?: RetryOptions<S> | undefined;
+  /** Attempts with the same key share a rate limit. */
+  readonly rate_limit_key?: Given<S, string | Value<unknown>> | undefined;
   readonly on_deadline_breach?: BreachOptions<S> | undefined;
   /** Requires an answer before the first attempt, which is then available in `answers`. */
   readonly wait_for_input?: Gate<S, V, Key, E> | undefined;
+  /**
+   * Answers a sender of the signal who waits (`wait_ms`). `taken` is what the step took: the payload of a
+   * wait_for_event, or the value of the answer.
+   */
+  readonly reply?: Given<S & { readonly taken: Untyped }, AnyTemplated> | undefined;
 }
 
 interface RetryOptions<S> extends Omit<Retry, 'retry_if'> {

@@ -1,10 +1,16 @@
 /** A sequence in code: its name, input schema, blocks and hooks. It is immutable plain data; `apply` publishes it. */
 
 import type { Client } from '../client/client.js';
-import type { Block, CreateSequence, FailureHook, StepBlock } from '../generated/types.js';
+import type {
+  Block,
+  CancelOn,
+  CreateSequence,
+  FailureHook,
+  StepBlock,
+} from '../generated/types.js';
 import { type Applied, type ApplyOptions, apply } from './apply.js';
 import { Blocks, type Child } from './blocks.js';
-import type { Ref, Untyped } from './expressions.js';
+import { type Ref, rendered, type Untyped, type Value } from './expressions.js';
 import type {
   AnyHandlers,
   AnyTemplated,
@@ -15,7 +21,7 @@ import type {
   Rendered,
   Templated,
 } from './handlers.js';
-import { ERROR, stepBlock } from './members.js';
+import { compact, ERROR, given, stepBlock } from './members.js';
 import type { BlockOptions, Caught, Given, HandlerOptions, Schema, Scope } from './options.js';
 import type { Maybe, NewId, OrNull, RunOutputs } from './outputs.js';
 
@@ -27,7 +33,28 @@ interface Head {
   readonly input_schema?: object;
   readonly on_failure?: readonly FailureHook[];
   readonly on_cancel?: readonly FailureHook[];
+  readonly concurrency?: CreateSequence['concurrency'];
+  readonly throttle?: CreateSequence['throttle'];
+  readonly cancel_on?: readonly CancelOn[];
+  readonly debounce?: Debounce;
+  readonly batch?: Batch;
+  readonly searchable?: readonly string[];
 }
+
+export type Debounce = NonNullable<CreateSequence['debounce']>;
+export type Batch = NonNullable<CreateSequence['batch']>;
+
+/** Exists in types only: it tells a batch from other inputs with `items`. */
+declare const ITEM: unique symbol;
+
+/** The data of an instance that a batch starts. */
+export interface Batched<I> {
+  readonly items: readonly I[];
+  readonly [ITEM]: I;
+}
+
+/** The input of a creation, and of a child: of a batch, one item. */
+type CreationInput<I> = I extends { readonly [ITEM]: infer Item } ? Item : I;
 
 export interface SequenceOptions {
   /** Default: the namespace of the client. */
@@ -51,12 +78,25 @@ export function sequence<H extends HandlerTypes<H> = AnyHandlers, I = Untyped>(
 // biome-ignore lint/complexity/noBannedTypes: an empty set of names
 type Nothing = {};
 
+/** What is known when an instance is created. */
+type CreationScope<I> = Pick<Scope<I, Nothing, Nothing>, 'input' | 'config' | 'instanceId'>;
+
+/** Limits of a definition; a key that is a function becomes a template, and a text is one already. */
+type Keyed<I, T> = Omit<T, 'key'> & {
+  readonly key?: string | ((scope: Omit<CreationScope<I>, 'instanceId'>) => Value<unknown>);
+};
+
+function keyed<T extends object>({ key, ...limits }: Keyed<never, T>): T {
+  const template = typeof key === 'function' ? rendered(given(key)) : key;
+  return compact({ key: template, ...limits }) as T;
+}
+
 export class Sequence<in out H, in out I, in out O = Nothing, in out A = Nothing>
   extends Blocks<H, I, O, A, 'sequence'>
-  implements Child<I, O>
+  implements Child<CreationInput<I>, O>
 {
   /** Never set at run time, like the next one: they carry the types for `client.instances.run`. */
-  declare readonly inputs?: I | undefined;
+  declare readonly inputs?: CreationInput<I> | undefined;
   declare readonly outputs?: RunOutputs<O> | undefined;
   readonly #head: Head;
 
@@ -95,6 +135,58 @@ export class Sequence<in out H, in out I, in out O = Nothing, in out A = Nothing
   ): Sequence<H, I, O, A> {
     const { steps } = hooks(new Hooks());
     return new Sequence({ ...this.#head, on_cancel: steps }, this.blocks);
+  }
+
+  /**
+   * Limits how many instances with the same key run at once, in all versions of the sequence. The key may refer to the
+   * input, or is a template such as `{{ data.customer }}`.
+   */
+  concurrency(limits: Keyed<I, NonNullable<CreateSequence['concurrency']>>): Sequence<H, I, O, A> {
+    return new Sequence({ ...this.#head, concurrency: keyed(limits) }, this.blocks);
+  }
+
+  /** Puts off starts beyond `limit` in any window of `per_ms`, for each key, which is given like that of concurrency. */
+  throttle(limits: Keyed<I, NonNullable<CreateSequence['throttle']>>): Sequence<H, I, O, A> {
+    return new Sequence({ ...this.#head, throttle: keyed(limits) }, this.blocks);
+  }
+
+  /**
+   * Events with this name and correlation key, sent after the creation of an instance, cancel it. The key may refer to
+   * the input. Without a key every event with the name does. Each call adds one.
+   */
+  cancelOn(
+    event: string,
+    key?: Given<CreationScope<I>, string | Value<unknown>>,
+  ): Sequence<H, I, O, A> {
+    const entry = compact<CancelOn>({ event, key: rendered(given(key)) as string | undefined });
+    const cancel_on = [...(this.#head.cancel_on ?? []), entry];
+    return new Sequence({ ...this.#head, cancel_on }, this.blocks);
+  }
+
+  /**
+   * Of creations in quick succession with the same key, such as `{{ data.order }}`, only the last one starts an instance,
+   * `wait_ms` after it and at most `max_wait_ms` after the first.
+   */
+  debounce(rules: Keyed<I, Debounce>): Sequence<H, I, O, A> {
+    return new Sequence({ ...this.#head, debounce: keyed(rules) }, this.blocks);
+  }
+
+  /**
+   * One instance starts for several creations with the same key: with `size` of them, or `wait_ms` after the first. Its
+   * input is `{ items }`, the inputs of the creations in their order; declare its steps after this call. Creations, dry
+   * runs and children give one item, which the schema of `input` describes.
+   */
+  batch(rules: Keyed<I, Batch>): Sequence<H, Batched<I>, O, A> {
+    return new Sequence({ ...this.#head, batch: keyed(rules) }, this.blocks);
+  }
+
+  /**
+   * Instances are found by the texts and numbers at these paths below `context.data`, such as `customer.email`, or below
+   * `metadata`, such as `metadata.order` (`GET /search`, the dashboard).
+   */
+  searchable(...paths: readonly string[]): Sequence<H, I, O, A> {
+    const searchable = [...(this.#head.searchable ?? []), ...paths];
+    return new Sequence({ ...this.#head, searchable }, this.blocks);
   }
 
   /** In the form of `POST /sequences`; `apply` assigns the version number. */

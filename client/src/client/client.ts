@@ -1,11 +1,12 @@
 /** The client of one engine, with a method for each operation of the generated table. */
 
 import { OPERATIONS, type Operations } from '../generated/operations.js';
-import { UnsendableError } from './errors.js';
+import { EngineError, UnsendableError } from './errors.js';
 import { eventsOf, type Reading } from './events.js';
 import {
   type Change,
   type FollowChangesOptions,
+  type FollowInstanceOptions,
   type FollowOptions,
   followChanges,
   followInstance,
@@ -44,7 +45,7 @@ export interface ClientOptions {
   readonly tenant?: string | undefined;
   /** Used for bodies that omit it. Default: `default`. */
   readonly namespace?: string | undefined;
-  /** Time limit of one attempt, in milliseconds. Default: 30,000. Polls may take their `wait_ms` longer. */
+  /** Time limit of one attempt, in milliseconds. Default: 30,000. Requests with `wait_ms` may take as much longer. */
   readonly timeoutMs?: number | undefined;
   /** Time limit of a call with all attempts and the waits between them, in milliseconds. Default: no limit. */
   readonly totalTimeoutMs?: number | undefined;
@@ -83,7 +84,7 @@ interface InstanceHelpers {
     options?: WaitOptions,
   ): Promise<RunResult<Results>>;
   /** States and outputs from the beginning until the instance ends. Reconnects when the connection is lost. */
-  follow(id: string, options?: FollowOptions): AsyncIterable<InstanceEvent>;
+  follow(id: string, options?: FollowInstanceOptions): AsyncIterable<InstanceEvent>;
 }
 
 interface ChangeHelpers {
@@ -175,14 +176,22 @@ export class Client {
     instances: Record<keyof InstanceHelpers, unknown>;
     changes: Record<'follow', unknown>;
   } {
-    const followOne = (id: string, options: FollowOptions = {}) =>
+    const followOne = (id: string, options: FollowInstanceOptions = {}) =>
       followInstance(this.#opening(OPERATIONS['instances.stream'], [id], options), options);
     const create: Running['create'] = (body, options) => this.instances.create(body, options);
     const sequenceOf: Running['sequenceOf'] = async (id, options) => {
       const { sequence_id } = await this.instances.get(id, options);
       return this.sequences.get(sequence_id, options);
     };
-    const running = { create, follow: followOne, sequenceOf };
+    const pendingStart: Running['pendingStart'] = async (id, options) => {
+      try {
+        return await this.pendingStarts.get(id, options);
+      } catch (error) {
+        if (error instanceof EngineError && error.status === 404) return undefined;
+        throw error;
+      }
+    };
+    const running = { create, follow: followOne, sequenceOf, pendingStart };
     return {
       instances: {
         run: (sequence: string | SequenceRef, input: object = {}, options: RunOptions = {}) =>

@@ -14,6 +14,11 @@ export interface FollowOptions extends Omit<CallOptions, 'totalTimeoutMs'> {
   readonly onConnection?: ((isConnected: boolean) => void) | undefined;
 }
 
+export interface FollowInstanceOptions extends FollowOptions {
+  /** False: no outputs, and a `state` event for each change of the instance, also within a state. Default: true. */
+  readonly includeOutputs?: boolean | undefined;
+}
+
 export interface FollowChangesOptions extends FollowOptions {
   /** Where to start: the `cursor` of an earlier change, or a time, also as RFC 3339 text. Default: now. */
   readonly since?: string | Date | undefined;
@@ -54,15 +59,16 @@ export type OpenEvents = (query: object, reading: Reading) => AsyncIterable<Stre
  */
 export async function* followInstance(
   open: OpenEvents,
-  options: FollowOptions,
+  { includeOutputs = true, ...options }: FollowInstanceOptions,
 ): AsyncGenerator<InstanceEvent> {
   const told = new Set<string>();
   let state: string | undefined;
-  const connect = (reading: Reading) => open({ poll_ms: PACE_MS }, reading);
+  const query = { poll_ms: PACE_MS, ...(!includeOutputs && { include_outputs: false }) };
+  const connect = (reading: Reading) => open(query, reading);
   for await (const { event, data } of reconnecting(connect, options)) {
     const parsed = JSON.parse(data);
     if (event === 'error') throw gone(parsed.error);
-    if (event === 'state' && parsed.state !== state) {
+    if (event === 'state' && (parsed.state !== state || !includeOutputs)) {
       state = parsed.state;
       const { updated_at, failure } = parsed;
       yield {
@@ -167,7 +173,7 @@ function ended(): EngineError {
 }
 
 /** Temporary errors: the engine is unavailable or overloaded. */
-function isPassing(error: unknown): error is EngineError {
+export function isPassing(error: unknown): error is EngineError {
   if (!(error instanceof EngineError)) return false;
   return error.status === 0 || error.status === 429 || error.status >= 500;
 }

@@ -17,7 +17,7 @@ export interface OperationRow {
   readonly key?: string;
   /** May be retried even if it may have been executed, in addition to methods that always may. */
   readonly isRepeatable?: true;
-  /** The server may delay the response as long as the body says. */
+  /** The server may delay the response as long as `wait_ms` says. */
   readonly isParked?: true;
   /** Pagination of a list: by a cursor in a header or in the body, by offset, or by page number. */
   readonly pages?: 'cursor' | 'offset' | 'page' | 'changes';

@@ -64,7 +64,7 @@ export function sendingOf(
     },
     body: text,
     isRepeatable: isRepeatable || row.isRepeatable === true || isKeyed,
-    timeoutMs: (timeoutMs ?? settings.timeoutMs) + (row.isParked ? waitMsOf(body) : 0),
+    timeoutMs: (timeoutMs ?? settings.timeoutMs) + (row.isParked ? waitMsOf(query, body) : 0),
     totalTimeoutMs: totalTimeoutMs ?? settings.totalTimeoutMs,
     retries: retries ?? settings.retries,
     signal: options.signal,
@@ -174,8 +174,9 @@ function queryText(query: Query = {}): string {
 /** The server's limit for delaying a response. */
 const WAIT_MS_MAX = 60_000;
 
-/** How long the response of a poll or an exchange may be delayed, according to its body. */
-function waitMsOf(body: unknown): number {
+/** How long the response may be delayed, according to the query, or to the body of a poll or an exchange. */
+function waitMsOf(query: Query | undefined, body: unknown): number {
   const { wait_ms, poll } = (body ?? {}) as { wait_ms?: number; poll?: { wait_ms?: number } };
-  return Math.min(wait_ms ?? poll?.wait_ms ?? 0, WAIT_MS_MAX);
+  const asked = query?.wait_ms ?? wait_ms ?? poll?.wait_ms ?? 0;
+  return Math.min(Number(asked) || 0, WAIT_MS_MAX);
 }

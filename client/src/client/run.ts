@@ -1,10 +1,18 @@
 /** Starts an instance and waits for its result. */
 
-import type { CreateInstance, InstanceCreated, JsonValue } from '../generated/types.js';
+import type {
+  CreateInstance,
+  InstanceCreated,
+  InstanceResult,
+  InstancesCreateQuery,
+  JsonValue,
+  PendingStart,
+} from '../generated/types.js';
 import { EngineError, InstanceFailedError } from './errors.js';
-import type { FollowOptions, InstanceEvent } from './follow.js';
+import { type FollowOptions, type InstanceEvent, isPassing } from './follow.js';
 import type { CallOptions, CreationOptions } from './operation.js';
 import { after, expectNumbers } from './time.js';
+import { backoffMs, sleep } from './transport.js';
 
 /** Outputs of an instance by block id. */
 export type Outputs = Readonly<Record<string, JsonValue>>;
@@ -41,14 +49,19 @@ export interface RunResult<Results extends object = Outputs> {
 }
 
 export interface Running {
-  create(body: CreateInstance, options: CreationOptions): Promise<InstanceCreated>;
+  create(
+    body: CreateInstance,
+    options: CreationOptions & { readonly query?: InstancesCreateQuery },
+  ): Promise<InstanceCreated | InstanceResult>;
   follow(id: string, options: FollowOptions): AsyncIterable<InstanceEvent>;
   /** The sequence of an instance. */
   sequenceOf(id: string, options: CallOptions): Promise<{ name: string; namespace: string }>;
+  /** Undefined once the instance has started, or was dropped. */
+  pendingStart(id: string, options: CallOptions): Promise<PendingStart | undefined>;
 }
 
 /**
- * @throws InstanceFailedError if it failed or was cancelled; EngineError with the code `CLIENT_TIMEOUT` if it did not
+ * @throws InstanceFailedError if it failed or was cancelled; EngineError 409 if the creation was skipped (`when_full`); EngineError with the code `CLIENT_TIMEOUT` if it did not
  * end in time; the reason of the signal if it is aborted
  */
 export async function run<Results extends object>(
@@ -72,11 +85,81 @@ export async function run<Results extends object>(
   const startedAt = performance.now();
   // The timeout for the end also limits the creation.
   const creation = { ...call, totalTimeoutMs: totalTimeoutMs ?? timeout, idempotencyKey };
-  const { id, deduplicated } = await client.create(body, creation);
-  if (deduplicated) expectSame(id, ref, await client.sequenceOf(id, call));
-  const left =
+  const created = await createAndWait(client, body, creation);
+  const { id, deduplicated, skipped } = created;
+  if (skipped) throw isSkipped(ref, id);
+  const leftMs = () =>
     timeout === undefined ? undefined : Math.max(0, timeout - (performance.now() - startedAt));
-  return wait<Results>(client, id, { ...call, timeout: left });
+  if (created.collected) await untilStarted(client, created, { ...call, timeout: leftMs() });
+  if (deduplicated) expectSame(id, ref, await client.sequenceOf(id, call));
+  if ('outputs' in created) {
+    const { state, outputs, failure } = created;
+    if (state === 'completed') return { id, outputs: outputs as Results };
+    if (state === 'failed' || state === 'cancelled') {
+      throw new InstanceFailedError(id, state, failure ?? undefined);
+    }
+  }
+  return wait<Results>(client, id, { ...call, timeout: leftMs() });
+}
+
+function isSkipped({ name }: SequenceRef, holder: string): EngineError {
+  const message = `the creation of ${name} was skipped: instance ${holder} holds its key`;
+  return new EngineError({ status: 409, code: 'ENG_CONFLICT', message });
+}
+
+/** Between looks at a pending start: a full batch starts before its time. */
+const LOOK_MS = 2_000;
+
+/**
+ * A collected creation starts an instance later, with the same id (docs/concurrency.md).
+ *
+ * @throws EngineError with the code `CLIENT_TIMEOUT` if it has not started in time
+ */
+async function untilStarted(
+  client: Pick<Running, 'pendingStart'>,
+  { id, starts_at }: Pick<InstanceCreated, 'id' | 'starts_at'>,
+  { timeout = Number.POSITIVE_INFINITY, ...call }: WaitOptions,
+): Promise<void> {
+  const until = performance.now() + timeout;
+  let startsAt = starts_at;
+  for (let late = 0; startsAt !== undefined; ) {
+    const dueMs = Date.parse(startsAt) - Date.now();
+    const lookMs = dueMs > 0 ? Math.min(dueMs, LOOK_MS) : backoffMs(late++);
+    await sleep(Math.min(lookMs, until - performance.now()), call.signal);
+    const totalTimeoutMs = until - performance.now();
+    if (totalTimeoutMs <= 0) throw notInTime(id, `it starts at ${startsAt}`);
+    startsAt = (await client.pendingStart(id, { ...call, totalTimeoutMs }))?.starts_at;
+  }
+}
+
+/** Below the time after which proxies commonly cut a request. */
+const WAIT_MS = 20_000;
+/** What is left of the time limit to receive the response. */
+const SPARE_MS = 1_000;
+
+/**
+ * Many instances end soon: the response to the creation then has the result. A creation whose response was lost, for
+ * example because a proxy cut the wait, is repeated without one.
+ */
+async function createAndWait(
+  client: Running,
+  body: CreateInstance,
+  options: CreationOptions,
+): Promise<InstanceCreated | InstanceResult> {
+  const { metadata } = body as { metadata?: { cohort_key?: unknown } | null };
+  const wait_ms = Math.min(WAIT_MS, (options.totalTimeoutMs ?? WAIT_MS + SPARE_MS) - SPARE_MS);
+  // Without an idempotency key a lost response could not be asked for again (`keyed` of request.ts).
+  const isKeyed = options.idempotencyKey !== undefined || metadata?.cohort_key === undefined;
+  if (!isKeyed || wait_ms <= 0) return client.create(body, options);
+  const { idempotencyKey = crypto.randomUUID(), retries } = options;
+  const keyed = { ...options, idempotencyKey };
+  try {
+    return await client.create(body, { ...keyed, retries: 0, query: { wait_ms } });
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    if (retries === 0 || !isPassing(error)) throw error;
+    return client.create(body, keyed);
+  }
 }
 
 /** @throws EngineError if the idempotency key belongs to an instance of another sequence */
@@ -112,6 +195,10 @@ export async function wait<Results extends object>(
     signal?.removeEventListener('abort', leave);
   }
   signal?.throwIfAborted();
-  const message = `instance ${id} did not end in time; it continues`;
-  throw new EngineError({ status: 0, code: 'CLIENT_TIMEOUT', message });
+  throw notInTime(id, 'it continues');
+}
+
+function notInTime(id: string, outlook: string): EngineError {
+  const message = `instance ${id} did not end in time; ${outlook}`;
+  return new EngineError({ status: 0, code: 'CLIENT_TIMEOUT', message });
 }

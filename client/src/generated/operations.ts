@@ -9,6 +9,8 @@ import type {
 } from '../client/operation.js';
 import type {
   AcceptHandoff,
+  Action,
+  ActionsListQuery,
   Activity,
   ActivityGetQuery,
   AnswerApproval,
@@ -73,6 +75,7 @@ import type {
   CronSchedule,
   DeliveryAttempt,
   DeliverySummary,
+  DryRun,
   EffectReceipt,
   EvaluationReport,
   EventDetails,
@@ -82,6 +85,7 @@ import type {
   ExchangeTasks,
   ExportHandoff,
   FailTask,
+  FailureAttributes,
   FailureGroups,
   ForkInstance,
   GateReport,
@@ -98,10 +102,12 @@ import type {
   ImportCapsule,
   Info,
   InjectBlocks,
+  InstanceCounts,
   InstanceCreated,
   InstanceExplanation,
   InstanceForked,
   InstanceMigrated,
+  InstanceResult,
   InstanceRetried,
   InstancesAttemptsQuery,
   InstancesAuditQuery,
@@ -109,18 +115,25 @@ import type {
   InstancesBulkRescheduleQuery,
   InstancesBulkStateQuery,
   InstancesChildrenQuery,
+  InstancesCountsQuery,
+  InstancesCreateQuery,
   InstancesDeadLettersQuery,
   InstancesEffectsQuery,
+  InstancesFailureAttributesQuery,
   InstancesFailuresQuery,
   InstancesListQuery,
   InstancesLogsQuery,
   InstancesMigrated,
   InstancesOutputsQuery,
+  InstancesSignalQuery,
   InstancesSignalsQuery,
+  InstancesSlowestQuery,
   InstancesStreamQuery,
   InstancesTimelineQuery,
   InstancesTreeQuery,
   KeyMinted,
+  LogLine,
+  LogsListQuery,
   MakeApprovalLink,
   MigratedInstance,
   MigrateInstance,
@@ -135,6 +148,8 @@ import type {
   OutboxEntry,
   PatchContext,
   PatchState,
+  PendingStart,
+  PendingStartsListQuery,
   PlaceExecution,
   PlacementDecision,
   PlanMigration,
@@ -148,8 +163,11 @@ import type {
   PruneCheckpoints,
   PutRateLimit,
   PutTenantLimits,
+  PutWorkerEndpoint,
+  QueueSeries,
   Queues,
   QueuesListQuery,
+  QueuesSeriesQuery,
   RateLimit,
   RateLimitsListQuery,
   Redelivered,
@@ -171,6 +189,8 @@ import type {
   ScheduleCreated,
   SchedulePreview,
   ScheduleRun,
+  SearchHit,
+  SearchListQuery,
   SemanticDiff,
   SendEvent,
   SendEvents,
@@ -179,14 +199,18 @@ import type {
   SequenceDefinition,
   SequenceDeletionPreview,
   SequenceListed,
+  SequenceSteps,
   SequencesByNameQuery,
   SequencesCreateQuery,
   SequencesDeleteQuery,
   SequencesListQuery,
+  SequencesStepsQuery,
   SequencesValidateQuery,
   SequencesVersionsQuery,
   SequenceValidated,
   SignalAccepted,
+  SignalAnswer,
+  SlowestRuns,
   StartCanary,
   StepAttempt,
   StepLogLine,
@@ -221,6 +245,8 @@ import type {
   WebhookTaken,
   WhoAmI,
   WorkerAttempt,
+  WorkerEndpoint,
+  WorkerEndpointsListQuery,
   WorkerInfo,
   WorkersAttemptsQuery,
   WorkersListQuery,
@@ -261,7 +287,7 @@ export interface Operations {
   /**
    * Get the tenant and capabilities of the request's key. For the root key and for keys with the
    * capability operator or worker or device or publisher or approver or auditor or starter or
-   * secrets.
+   * events or secrets.
    */
   whoami(options?: CallOptions): Promise<WhoAmI>;
   readonly docs: {
@@ -356,6 +382,12 @@ export interface Operations {
       body: MigrateInstances,
       options?: CallOptions,
     ): Promise<InstancesMigrated>;
+    /**
+     * Count runs, failures and durations of each block of a version. For the root key and for
+     * keys with the capability operator or publisher or auditor or starter. Unknown parameters
+     * are refused.
+     */
+    steps(id: string, query?: SequencesStepsQuery, options?: CallOptions): Promise<SequenceSteps>;
   };
   readonly instances: {
     /**
@@ -363,10 +395,14 @@ export interface Operations {
      * id is returned with deduplicated true. Repeating a request without such a key may create a
      * second instance. For the root key and for keys with the capability operator or starter.
      */
-    create(body: CreateInstance, options?: CreationOptions): Promise<InstanceCreated>;
+    create(
+      body: CreateInstance,
+      options?: CreationOptions & { readonly query?: InstancesCreateQuery | undefined },
+    ): Promise<InstanceResult | InstanceCreated>;
     /**
      * Create up to 10,000 instances, all or none. For the root key and for keys with the
-     * capability operator or starter. The header x-tenant-id may be left out.
+     * capability operator or starter. The header x-tenant-id may be left out. Unknown parameters
+     * are refused.
      */
     createBatch(body: CreateBatch, options?: CallOptions): Promise<BatchCreated>;
     /**
@@ -379,6 +415,11 @@ export interface Operations {
      * operator or auditor or starter. Unknown parameters are refused.
      */
     deadLetters(query?: InstancesDeadLettersQuery, options?: CallOptions): List<TaskInstance>;
+    /**
+     * Count matching instances by state. For the root key and for keys with the capability
+     * operator or auditor or starter. Unknown parameters are refused.
+     */
+    counts(query?: InstancesCountsQuery, options?: CallOptions): Promise<InstanceCounts>;
     /**
      * Set the state of all matching instances that are neither completed nor cancelled. For the
      * root key and for keys with the capability operator.
@@ -409,7 +450,11 @@ export interface Operations {
      * allowed to keys with approver only. For the root key and for keys with the capability
      * operator or approver or starter.
      */
-    signal(id: string, body: SendSignal, options?: CallOptions): Promise<SignalAccepted>;
+    signal(
+      id: string,
+      body: SendSignal,
+      options?: CallOptions & { readonly query?: InstancesSignalQuery | undefined },
+    ): Promise<SignalAnswer | SignalAccepted>;
     /**
      * List the signals of an instance, oldest first, with their status. For the root key and for
      * keys with the capability operator or approver or auditor or starter. Unknown parameters are
@@ -472,8 +517,9 @@ export interface Operations {
       options?: CallOptions & { readonly query?: InstancesBatchActionQuery | undefined },
     ): Promise<BatchActionResult | BulkJob>;
     /**
-     * List the log lines of steps, oldest first. For the root key and for keys with the
-     * capability operator or auditor or starter. Unknown parameters are refused.
+     * List the log lines of steps, oldest first unless order says otherwise. For the root key and
+     * for keys with the capability operator or auditor or starter. Unknown parameters are
+     * refused.
      */
     logs(id: string, query?: InstancesLogsQuery, options?: CallOptions): List<StepLogLine>;
     /**
@@ -537,6 +583,11 @@ export interface Operations {
       options?: CallOptions,
     ): Promise<CheckpointsPruned>;
     /**
+     * Run a definition that is not stored on the initial data of an instance, as a dry run. For
+     * the root key and for keys with the capability operator.
+     */
+    dryRun(id: string, body: CreateSequence, options?: CallOptions): Promise<DryRun>;
+    /**
      * List the effect receipts of an instance, oldest first. For the root key and for keys with
      * the capability operator or auditor or starter. Unknown parameters are refused.
      */
@@ -546,6 +597,20 @@ export interface Operations {
      * capability operator or auditor or starter. Unknown parameters are refused.
      */
     failures(query?: InstancesFailuresQuery, options?: CallOptions): Promise<FailureGroups>;
+    /**
+     * Compare the failed instances of one cause with other runs. For the root key and for keys
+     * with the capability operator or auditor or starter. Unknown parameters are refused.
+     */
+    failureAttributes(
+      query: InstancesFailureAttributesQuery,
+      options?: CallOptions,
+    ): Promise<FailureAttributes>;
+    /**
+     * List the slowest of the newest instances of a version, as a whole or at a block. For the
+     * root key and for keys with the capability operator or auditor or starter. Unknown
+     * parameters are refused.
+     */
+    slowest(query: InstancesSlowestQuery, options?: CallOptions): Promise<SlowestRuns>;
   };
   readonly approvals: {
     /**
@@ -566,6 +631,13 @@ export interface Operations {
      */
     link(id: string, body?: MakeApprovalLink, options?: CallOptions): Promise<ApprovalLink>;
   };
+  readonly logs: {
+    /**
+     * List the log lines of steps of all instances of a tenant, newest first. For the root key
+     * and for keys with the capability operator or auditor. Unknown parameters are refused.
+     */
+    list(query?: LogsListQuery, options?: CallOptions): List<LogLine>;
+  };
   readonly bulkJobs: {
     /**
      * List bulk jobs, newest first. For the root key and for keys with the capability operator or
@@ -573,8 +645,8 @@ export interface Operations {
      */
     list(query?: BulkJobsListQuery, options?: CallOptions): List<BulkJob>;
     /**
-     * Get the progress of a bulk job. For the root key and for keys with the capability operator
-     * or auditor or starter.
+     * Get the progress of a bulk job, and the outcome of a retry. For the root key and for keys
+     * with the capability operator or auditor or starter.
      */
     get(id: string, options?: CallOptions): Promise<BulkJob>;
     /**
@@ -584,16 +656,24 @@ export interface Operations {
     cancel(id: string, options?: CallOptions): Promise<BulkJob>;
   };
   readonly rateLimits: {
-    /** Set the rate limit of a key. For the root key and for keys with the capability operator. */
+    /**
+     * Set the rate limit of a key, or with * in it of every key that matches. For the root key
+     * and for keys with the capability operator.
+     */
     put(key: string, body: PutRateLimit, options?: CallOptions): Promise<RateLimit>;
     /**
-     * List rate limits by key. For the root key and for keys with the capability operator or
-     * auditor. Unknown parameters are refused.
+     * Get the rate limit that applies to a key. For the root key and for keys with the capability
+     * operator or auditor.
+     */
+    get(key: string, options?: CallOptions): Promise<RateLimit>;
+    /**
+     * List rate limits and patterns by key. For the root key and for keys with the capability
+     * operator or auditor. Unknown parameters are refused.
      */
     list(query?: RateLimitsListQuery, options?: CallOptions): List<RateLimit>;
     /**
-     * Delete the rate limit of a key, which becomes unlimited. For the root key and for keys with
-     * the capability operator.
+     * Delete the rate limit of a key, to which then the best pattern applies, if any. For the
+     * root key and for keys with the capability operator.
      */
     delete(key: string, options?: CallOptions): Promise<void>;
   };
@@ -681,6 +761,28 @@ export interface Operations {
      */
     list(query?: WorkersListQuery, options?: CallOptions): Promise<readonly WorkerInfo[]>;
   };
+  readonly workerEndpoints: {
+    /**
+     * Set an endpoint to which the tasks of handlers are delivered by signed POST. For the root
+     * key and for keys with the capability operator.
+     */
+    put(name: string, body: PutWorkerEndpoint, options?: CallOptions): Promise<WorkerEndpoint>;
+    /**
+     * List the worker endpoints of the tenant by name, with their current state. For the root key
+     * and for keys with the capability operator or auditor. Unknown parameters are refused.
+     */
+    list(query?: WorkerEndpointsListQuery, options?: CallOptions): List<WorkerEndpoint>;
+    /**
+     * Get a worker endpoint with its current state. For the root key and for keys with the
+     * capability operator or auditor.
+     */
+    get(name: string, options?: CallOptions): Promise<WorkerEndpoint>;
+    /**
+     * Delete a worker endpoint. Requests in flight still count. For the root key and for keys
+     * with the capability operator.
+     */
+    delete(name: string, options?: CallOptions): Promise<void>;
+  };
   readonly cron: {
     /**
      * Create a schedule, which creates instances. For the root key and for keys with the
@@ -720,6 +822,29 @@ export interface Operations {
      * or auditor.
      */
     nextFires(id: string, query?: CronNextFiresQuery, options?: CallOptions): Promise<NextFires>;
+  };
+  readonly pendingStarts: {
+    /**
+     * List the instances that are yet to start from collected creations, oldest first. For the
+     * root key and for keys with the capability operator or auditor or starter. Unknown
+     * parameters are refused.
+     */
+    list(query?: PendingStartsListQuery, options?: CallOptions): List<PendingStart>;
+    /**
+     * Get an instance that is yet to start from collected creations. For the root key and for
+     * keys with the capability operator or auditor or starter.
+     */
+    get(id: string, options?: CallOptions): Promise<PendingStart>;
+    /**
+     * Start the instance now, without waiting for more creations. For the root key and for keys
+     * with the capability operator.
+     */
+    start(id: string, options?: CallOptions): Promise<PendingStart>;
+    /**
+     * Drop the collected creations: the instance does not start. For the root key and for keys
+     * with the capability operator.
+     */
+    drop(id: string, options?: CallOptions): Promise<void>;
   };
   readonly releases: {
     /**
@@ -998,6 +1123,13 @@ export interface Operations {
     /** Revoke a key immediately and permanently. For the root key only. */
     revoke(id: string, options?: CallOptions): Promise<void>;
   };
+  readonly actions: {
+    /**
+     * List what people and keys have changed, newest first. For the root key and for keys with
+     * the capability operator or auditor. Unknown parameters are refused.
+     */
+    list(query?: ActionsListQuery, options?: CallOptions): List<Action>;
+  };
   readonly tenants: {
     /**
      * List the tenants that have sequences, instances, keys or limits, by name. For the root key
@@ -1082,8 +1214,8 @@ export interface Operations {
   };
   readonly triggers: {
     /**
-     * Create a trigger, which starts instances of a sequence from outside. For the root key and
-     * for keys with the capability operator.
+     * Create a trigger, which starts instances or publishes events from outside. For the root key
+     * and for keys with the capability operator.
      */
     create(body: CreateTrigger, options?: CallOptions): Promise<Trigger>;
     /**
@@ -1101,11 +1233,11 @@ export interface Operations {
      */
     delete(slug: string, options?: CallOptions): Promise<void>;
     /**
-     * Start an instance now; the body is its context.data. For the root key and for keys with the
-     * capability operator.
+     * Start an instance with the body as its context.data, or publish the event. For the root key
+     * and for keys with the capability operator.
      */
     fire(slug: string, body?: object, options?: CallOptions): Promise<TriggerFired>;
-    /** Start an instance with a signed request; the body is its context.data. Open to everyone. */
+    /** Start an instance or publish an event with a verified request. Open to everyone. */
     receive(
       id: string,
       body: object | string | Uint8Array,
@@ -1115,12 +1247,12 @@ export interface Operations {
   readonly events: {
     /**
      * Send an event to all steps that wait for it, or else to the first that will. For the root
-     * key and for keys with the capability operator.
+     * key and for keys with the capability operator or starter or events.
      */
     send(body: SendEvent, options?: CallOptions): Promise<EventReceipt>;
     /**
      * Send up to 100 events; none is sent unless all are valid. For the root key and for keys
-     * with the capability operator.
+     * with the capability operator or starter or events.
      */
     sendBatch(body: SendEvents, options?: CallOptions): Promise<EventReceipts>;
     /**
@@ -1148,12 +1280,25 @@ export interface Operations {
      */
     stream(query?: ChangesStreamQuery, options?: CallOptions): EventStream;
   };
+  readonly search: {
+    /**
+     * Find instances by id, idempotency key, metadata or searchable data, and sequences by name;
+     * best first. For the root key and for keys with the capability operator or auditor or
+     * starter. Unknown parameters are refused.
+     */
+    list(query: SearchListQuery, options?: CallOptions): Promise<readonly SearchHit[]>;
+  };
   readonly queues: {
     /**
      * Count open tasks and workers by handler and queue. For the root key and for keys with the
      * capability operator or auditor. Unknown parameters are refused.
      */
     list(query?: QueuesListQuery, options?: CallOptions): Promise<Queues>;
+    /**
+     * Count tasks of a queue that came, were claimed and ended over time. For the root key and
+     * for keys with the capability operator or auditor. Unknown parameters are refused.
+     */
+    series(query: QueuesSeriesQuery, options?: CallOptions): Promise<QueueSeries>;
   };
   readonly activity: {
     /**
@@ -1209,9 +1354,10 @@ export const OPERATIONS = {
   'instances.create': {
     method: 'POST',
     path: '/instances',
-    takes: 'body',
+    takes: 'body and query',
     fills: ['tenant_id', 'namespace'],
     key: 'idempotency_key',
+    isParked: true,
   },
   'instances.createBatch': {
     method: 'POST',
@@ -1228,6 +1374,7 @@ export const OPERATIONS = {
     takes: 'query',
     pages: 'cursor',
   },
+  'instances.counts': { method: 'GET', path: '/instances/counts', takes: 'query' },
   'instances.bulkState': {
     method: 'PATCH',
     path: '/instances/bulk/state',
@@ -1241,7 +1388,12 @@ export const OPERATIONS = {
     takes: 'body',
     isRepeatable: true,
   },
-  'instances.signal': { method: 'POST', path: '/instances/{id}/signals', takes: 'body' },
+  'instances.signal': {
+    method: 'POST',
+    path: '/instances/{id}/signals',
+    takes: 'body and query',
+    isParked: true,
+  },
   'instances.signals': {
     method: 'GET',
     path: '/instances/{id}/signals',
@@ -1329,6 +1481,14 @@ export const OPERATIONS = {
     path: '/instances/{id}/checkpoints/prune',
     takes: 'body',
   },
+  'instances.dryRun': {
+    method: 'POST',
+    path: '/instances/{id}/dry-run',
+    takes: 'body',
+    fills: ['tenant_id', 'namespace'],
+    isRepeatable: true,
+  },
+  'logs.list': { method: 'GET', path: '/logs', takes: 'query', pages: 'cursor' },
   'bulkJobs.list': { method: 'GET', path: '/instances/bulk/jobs', takes: 'query', pages: 'cursor' },
   'bulkJobs.get': { method: 'GET', path: '/instances/bulk/jobs/{id}' },
   'bulkJobs.cancel': {
@@ -1337,6 +1497,7 @@ export const OPERATIONS = {
     isRepeatable: true,
   },
   'rateLimits.put': { method: 'PUT', path: '/rate-limits/{key}', takes: 'body' },
+  'rateLimits.get': { method: 'GET', path: '/rate-limits/{key}' },
   'rateLimits.list': { method: 'GET', path: '/rate-limits', takes: 'query', pages: 'offset' },
   'rateLimits.delete': { method: 'DELETE', path: '/rate-limits/{key}' },
   'credentials.create': { method: 'POST', path: '/credentials', takes: 'body' },
@@ -1393,6 +1554,15 @@ export const OPERATIONS = {
   },
   'workers.list': { method: 'GET', path: '/workers', takes: 'query' },
   handlers: { method: 'GET', path: '/handlers', takes: 'query' },
+  'workerEndpoints.put': { method: 'PUT', path: '/worker-endpoints/{name}', takes: 'body' },
+  'workerEndpoints.list': {
+    method: 'GET',
+    path: '/worker-endpoints',
+    takes: 'query',
+    pages: 'offset',
+  },
+  'workerEndpoints.get': { method: 'GET', path: '/worker-endpoints/{name}' },
+  'workerEndpoints.delete': { method: 'DELETE', path: '/worker-endpoints/{name}' },
   'cron.create': {
     method: 'POST',
     path: '/cron',
@@ -1406,6 +1576,10 @@ export const OPERATIONS = {
   'cron.delete': { method: 'DELETE', path: '/cron/{id}' },
   'cron.run': { method: 'POST', path: '/cron/{id}/run', takes: 'body', key: 'idempotency_key' },
   'cron.nextFires': { method: 'GET', path: '/cron/{id}/next-fires', takes: 'query' },
+  'pendingStarts.list': { method: 'GET', path: '/pending-starts', takes: 'query', pages: 'cursor' },
+  'pendingStarts.get': { method: 'GET', path: '/pending-starts/{id}' },
+  'pendingStarts.start': { method: 'POST', path: '/pending-starts/{id}/start', isRepeatable: true },
+  'pendingStarts.drop': { method: 'DELETE', path: '/pending-starts/{id}' },
   'releases.create': { method: 'POST', path: '/releases', takes: 'body' },
   'releases.list': { method: 'GET', path: '/releases', takes: 'query', pages: 'cursor' },
   'releases.get': { method: 'GET', path: '/releases/{id}' },
@@ -1536,6 +1710,7 @@ export const OPERATIONS = {
   'apiKeys.mint': { method: 'POST', path: '/api-keys', takes: 'body' },
   'apiKeys.list': { method: 'GET', path: '/api-keys', takes: 'query', pages: 'cursor' },
   'apiKeys.revoke': { method: 'DELETE', path: '/api-keys/{id}' },
+  'actions.list': { method: 'GET', path: '/actions', takes: 'query', pages: 'cursor' },
   'tenants.list': { method: 'GET', path: '/tenants', takes: 'query', pages: 'cursor' },
   'tenantLimits.put': { method: 'PUT', path: '/tenants/{id}/limits', takes: 'body' },
   'tenantLimits.get': { method: 'GET', path: '/tenants/{id}/limits' },
@@ -1588,8 +1763,17 @@ export const OPERATIONS = {
   'events.get': { method: 'GET', path: '/events/{id}' },
   'changes.list': { method: 'GET', path: '/changes', takes: 'query', pages: 'changes' },
   'changes.stream': { method: 'GET', path: '/changes/stream', takes: 'query', answers: 'events' },
+  'search.list': { method: 'GET', path: '/search', takes: 'query' },
   'instances.failures': { method: 'GET', path: '/instances/failures', takes: 'query' },
+  'instances.failureAttributes': {
+    method: 'GET',
+    path: '/instances/failures/attributes',
+    takes: 'query',
+  },
   'queues.list': { method: 'GET', path: '/queues', takes: 'query' },
+  'queues.series': { method: 'GET', path: '/queues/series', takes: 'query' },
   'activity.get': { method: 'GET', path: '/activity', takes: 'query' },
+  'sequences.steps': { method: 'GET', path: '/sequences/{id}/steps', takes: 'query' },
+  'instances.slowest': { method: 'GET', path: '/instances/slowest', takes: 'query' },
   'releases.series': { method: 'GET', path: '/releases/{id}/series', takes: 'query' },
 } as const satisfies Readonly<Record<string, OperationRow>>;

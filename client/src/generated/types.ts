@@ -34,6 +34,35 @@ export interface AcceptHandoff {
   readonly import_receipt?: ImportReceipt | null | undefined;
 }
 
+/** A change by a request of a person or a program. */
+export interface Action {
+  readonly id: string;
+  readonly tenant_id: string;
+  /** ISO 8601. */
+  readonly at: string;
+  /**
+   * Name of the key, or its id if it has none; root: the root key or none; of a link: the
+   * recipient.
+   */
+  readonly by: string;
+  /** Id of the key; null: the root key, no key or a link. */
+  readonly key_id: string | null;
+  /** Operation of the request, such as sequences.deprecate. */
+  readonly operation: string;
+  /** Kind of the changed object, one of those of the filter. */
+  readonly kind: string;
+  /** Id of the changed object, or its name if it has no id. */
+  readonly target: string;
+  /** Name and version of the sequence of the object; block of an approval; null: none, or deleted. */
+  readonly name: string | null;
+  /** The instance, for an instance or an approval. */
+  readonly instance_id: string | null;
+  /** Some members of the request, and in changed the names of others. */
+  readonly details: JsonObject;
+  /** The action as a sentence without subject. */
+  readonly summary: string;
+}
+
 /** Created and finished instances by interval. */
 export interface Activity {
   /** ISO 8601. */
@@ -72,6 +101,8 @@ export interface ApiKey {
   readonly tenant_id: string;
   readonly name: string;
   readonly capabilities: readonly Capability[];
+  /** Groups for which the key answers approvals. */
+  readonly groups: readonly string[];
   /** ISO 8601. */
   readonly created_at: string;
   /** ISO 8601. */
@@ -112,6 +143,8 @@ export interface Approval {
   readonly timeout_seconds: number | null;
   readonly escalation_handler: string | null;
   readonly allow_comment: boolean;
+  /** Groups whose members may answer; empty: every key that may answer. */
+  readonly approvers: readonly string[];
   /** ISO 8601. */
   readonly waiting_since: string;
   /** Time of the time-out; null: never. */
@@ -209,6 +242,10 @@ export interface BatchAction {
     readonly updated_after?: string | null | undefined;
     /** Only instances changed before this time. */
     readonly updated_before?: string | null | undefined;
+    /** Only instances that failed after this time. */
+    readonly failed_after?: string | null | undefined;
+    /** Only instances that failed before this time. */
+    readonly failed_before?: string | null | undefined;
     /** Part of the failure's message or code; case-insensitive. */
     readonly failure?: string | null | undefined;
     /** Code of the failure. */
@@ -232,6 +269,8 @@ export interface BatchAction {
    * false.
    */
   readonly orphans?: boolean | null | undefined;
+  /** Maximum number of instances changed per minute, spread evenly; runs as a job. */
+  readonly per_minute?: number | null | undefined;
   /** Default: 1000. */
   readonly limit?: number | null | undefined;
 }
@@ -244,6 +283,8 @@ export interface BatchActionResult {
   readonly dry_run: boolean;
   /** With dry_run: retried instances that would repeat external effects; else 0. */
   readonly repeats_effects: number;
+  /** The record of the change; absent with dry_run. */
+  readonly job_id?: string;
   /** The first failures; absent if none. */
   readonly refusals?: readonly ChangeRefusal[];
 }
@@ -253,6 +294,8 @@ export interface BatchCreated {
   readonly count: number;
   /** Number of new instances. */
   readonly created: number;
+  /** Number of items that created nothing (when_full: skip). */
+  readonly skipped?: number;
 }
 
 /**
@@ -310,7 +353,7 @@ export interface BlocksInjected {
   }[];
 }
 
-/** A change of many instances in the background. */
+/** A change of many instances. */
 export interface BulkJob {
   readonly id: string;
   readonly tenant_id: string;
@@ -330,12 +373,18 @@ export interface BulkJob {
   readonly repeats_effects: number;
   /** Why the job failed. */
   readonly error: string | null;
+  /** Name of the key; null: unknown. */
+  readonly requested_by: string | null;
   /** ISO 8601. */
   readonly created_at: string;
   /** ISO 8601. */
   readonly updated_at: string;
   /** ISO 8601. */
   readonly ended_at: string | null;
+  /** When a job with per_minute changes the next instances. */
+  readonly next_at: string | null;
+  /** Null unless it retries. Only in the job by its id. */
+  readonly outcome?: RetryOutcome | null;
 }
 
 export type BulkJobState = 'running' | 'cancelling' | 'completed' | 'cancelled' | 'failed';
@@ -377,6 +426,10 @@ export interface BulkReschedule {
     readonly updated_after?: string | null | undefined;
     /** Only instances changed before this time. */
     readonly updated_before?: string | null | undefined;
+    /** Only instances that failed after this time. */
+    readonly failed_after?: string | null | undefined;
+    /** Only instances that failed before this time. */
+    readonly failed_before?: string | null | undefined;
     /** Part of the failure's message or code; case-insensitive. */
     readonly failure?: string | null | undefined;
     /** Code of the failure. */
@@ -432,6 +485,10 @@ export interface BulkState {
     readonly updated_after?: string | null | undefined;
     /** Only instances changed before this time. */
     readonly updated_before?: string | null | undefined;
+    /** Only instances that failed after this time. */
+    readonly failed_after?: string | null | undefined;
+    /** Only instances that failed before this time. */
+    readonly failed_before?: string | null | undefined;
     /** Part of the failure's message or code; case-insensitive. */
     readonly failure?: string | null | undefined;
     /** Code of the failure. */
@@ -506,6 +563,17 @@ export interface CancelHook {
   readonly output_schema?: false | null | undefined;
 }
 
+/** An event that cancels the instances of the sequence. */
+export interface CancelOn {
+  /** Name of the event. */
+  readonly event: string;
+  /**
+   * Correlation key of the event. A template over the data and config of the instance at its
+   * creation. Default: every event with the name.
+   */
+  readonly key?: string | null | undefined;
+}
+
 /** Runs its blocks in order; the signal cancel takes effect after them. */
 export interface CancellationScopeBlock {
   /** Kind of the block. */
@@ -540,6 +608,7 @@ export type Capability =
   | 'approver'
   | 'auditor'
   | 'starter'
+  | 'events'
   | 'secrets';
 
 /** Content, recipient and expiry, signed by its sealer. */
@@ -768,7 +837,7 @@ export interface ContinuityLocation {
   readonly entered_at: string;
 }
 
-/** Creates all instances or none. */
+/** Creates all instances or none, except items that may be skipped. */
 export interface CreateBatch {
   readonly instances: readonly CreateInstance[];
 }
@@ -1057,6 +1126,77 @@ export interface CreateSequence {
    * not stop the next.
    */
   readonly on_cancel?: readonly CancelHook[] | null | undefined;
+  /** Limits how many instances of the sequence, in all versions, run at once. */
+  readonly concurrency?:
+    | {
+        /** Template over data and config of the creation; default: one key for all. */
+        readonly key?: string | null | undefined;
+        /** Maximum number of instances of a key that run at once. */
+        readonly limit: number;
+        /** Action of a creation while no slot is free. Default: "queue". */
+        readonly when_full?:
+          | 'queue'
+          | 'skip'
+          | 'cancel_oldest'
+          | 'cancel_newest'
+          | null
+          | undefined;
+      }
+    | null
+    | undefined;
+  /** Puts off starts of instances of the sequence, in all versions. */
+  readonly throttle?:
+    | {
+        /** Template over data and config of the creation; default: one key for all. */
+        readonly key?: string | null | undefined;
+        /** Maximum number of starts in any window of per_ms. */
+        readonly limit: number;
+        readonly per_ms: number;
+        /**
+         * Maximum number of starts at once, at most limit; further ones are per_ms / limit apart.
+         * Default: limit.
+         */
+        readonly burst?: number | null | undefined;
+      }
+    | null
+    | undefined;
+  /** Events, sent after the creation of an instance, that cancel it. */
+  readonly cancel_on?: readonly CancelOn[] | null | undefined;
+  /** Of creations in quick succession, only the last one starts an instance. */
+  readonly debounce?:
+    | {
+        /**
+         * Template over data and config of a creation. Creations with different keys are collected
+         * separately. Default: one key.
+         */
+        readonly key?: string | null | undefined;
+        /** Time without another creation after which the last one starts. */
+        readonly wait_ms: number;
+        /** Maximum time from the first creation to the start; at least wait_ms. Default: none. */
+        readonly max_wait_ms?: number | null | undefined;
+      }
+    | null
+    | undefined;
+  /** One instance starts with the data of several creations: context.data.items is their list. */
+  readonly batch?:
+    | {
+        /**
+         * Template over data and config of a creation. Creations with different keys are collected
+         * separately. Default: one key.
+         */
+        readonly key?: string | null | undefined;
+        /** Number of creations with which the instance starts at once. */
+        readonly size: number;
+        /** Maximum time from the first creation to the start. */
+        readonly wait_ms: number;
+      }
+    | null
+    | undefined;
+  /**
+   * Paths below context.data, such as customer.email, or with metadata as their first name below
+   * the metadata. Instances are found by the texts and numbers there.
+   */
+  readonly searchable?: readonly string[] | null | undefined;
   /** Not supported. */
   readonly interceptors?: false | null | undefined;
   /** Not supported. */
@@ -1088,8 +1228,12 @@ export interface CreateTrigger {
    * or tabs. The client's own when absent.
    */
   readonly tenant_id?: string | undefined;
-  /** Name of the sequence, resolved at each fire. */
-  readonly sequence_name: string;
+  /** Name of the sequence, resolved at each fire. Exactly one of sequence_name and publish. */
+  readonly sequence_name?: string | null | undefined;
+  /** Publishes an event instead. */
+  readonly publish?: TriggerPublish | null | undefined;
+  /** Of webhook triggers, instead of secret: how requests are verified. */
+  readonly verify?: TriggerVerify | null | undefined;
   /** Pins this version. Default: as for an instance created by name. */
   readonly version?: number | null | undefined;
   /** Default: "default". */
@@ -1254,7 +1398,11 @@ export interface DiffEntry {
     | 'credential_requirement_added'
     | 'input_schema_narrowed'
     | 'input_schema_changed'
-    | 'hooks_changed';
+    | 'hooks_changed'
+    | 'limits_changed'
+    | 'cancel_on_changed'
+    | 'collecting_changed'
+    | 'searchable_changed';
   readonly severity: Severity;
   readonly block_id?: string;
   readonly summary: string;
@@ -1269,6 +1417,18 @@ export interface Divergence {
   readonly blocks_removed: readonly string[];
   /** Steps with a changed request; absent if none. */
   readonly calls_changed?: readonly ChangedCall[];
+}
+
+/** The end of a dry run; times are virtual. */
+export interface DryRun {
+  /** Not an end state if it waits for what does not come. */
+  readonly state: InstanceState;
+  readonly failure: Failure | null;
+  /** context.data at the end. */
+  readonly data: JsonObject;
+  readonly tree: readonly TreeNode[];
+  /** The last output of each block, by block id. */
+  readonly outputs: JsonObject;
 }
 
 /** An external effect of a step attempt. */
@@ -1321,6 +1481,19 @@ export interface EndedCounts {
   readonly cancelled: number;
 }
 
+export type EndpointState = 'idle' | 'delivering' | 'paused' | 'disabled';
+
+export interface EndpointStatus {
+  readonly state: EndpointState;
+  /** Claimed tasks whose delivery has not ended. */
+  readonly in_flight: number;
+  readonly last_error: string | null;
+  /** ISO 8601. */
+  readonly last_success_at: string | null;
+  /** ISO 8601. */
+  readonly paused_until: string | null;
+}
+
 /**
  * Finished instances since the canary started, and verdicts. baseline_history: the baseline's
  * newest runs before the canary, for gates with too few since then.
@@ -1332,6 +1505,18 @@ export interface EvaluationReport {
   readonly gates: readonly GateJudgement[];
   readonly auto_rolled_back: boolean;
   readonly release_state: ReleaseState;
+}
+
+/** An instance that the event cancels. */
+export interface EventCancel {
+  readonly instance_id: string;
+  /**
+   * pending: about to be cancelled; withdrawn: only creations of its batch, before it started;
+   * ended: it had ended, or moved elsewhere, before.
+   */
+  readonly outcome: 'pending' | 'cancelled' | 'withdrawn' | 'ended';
+  /** ISO 8601. */
+  readonly cancelled_at: string | null;
 }
 
 export interface EventDetails {
@@ -1351,6 +1536,8 @@ export interface EventDetails {
   readonly expires_at: string;
   /** ISO 8601. */
   readonly consumed_at: string | null;
+  /** The first instances that it cancels by cancel_on and that still exist. */
+  readonly cancelled: readonly EventCancel[];
   /** The first consumers that still exist. */
   readonly taken_by: readonly EventTaker[];
 }
@@ -1366,6 +1553,8 @@ export interface EventReceipt {
   readonly satisfied: boolean;
   /** Number of waiting steps. */
   readonly matched: number;
+  /** Number of instances that it cancels, started or not; absent: none. */
+  readonly cancelled?: number;
   /** Number of triggers fired; absent: none, or a duplicate. */
   readonly triggers?: number;
 }
@@ -1387,6 +1576,7 @@ export interface EventTaker {
 }
 
 export interface ExchangeTasks {
+  /** Must not begin with endpoint:. */
   readonly worker_id: string;
   readonly version?: string | null | undefined;
   /** Results, each checked separately, in this order. */
@@ -1488,6 +1678,35 @@ export interface Failure {
   readonly at: string;
 }
 
+/** An attribute of failed instances. */
+export interface FailureAttribute {
+  /** version, block, attempt, queue, worker, worker_version, or metadata. and a key of metadata. */
+  readonly name: string;
+  /** Number of different values. */
+  readonly distinct: number;
+  /** Most frequent first, at most five. */
+  readonly values: readonly {
+    readonly value: string;
+    /** Failed instances with it. */
+    readonly count: number;
+    /** Share of the failed instances. */
+    readonly share: number;
+    /** Share of the runs they are compared with; null: not known. */
+    readonly share_of_runs: number | null;
+  }[];
+}
+
+/** What failed instances have in common. */
+export interface FailureAttributes {
+  /** Examined newest instances, at most 500. */
+  readonly failed: number;
+  /** Newest runs of the same sequences since failed_after, at most 500. */
+  readonly runs: number;
+  /** Whether all instances of the cause were examined. */
+  readonly complete: boolean;
+  readonly attributes: readonly FailureAttribute[];
+}
+
 export type FailureCode =
   | 'handler_failed'
   | 'worker_failed'
@@ -1538,6 +1757,25 @@ export interface FailureGroup {
   /** Instance with the newest failure. */
   readonly example_instance_id: string;
   readonly example_message: string;
+  /**
+   * Failures in 24 equal intervals from failed_after to failed_before or now, oldest first; empty
+   * without failed_after.
+   */
+  readonly counts: readonly number[];
+  /**
+   * Whether no instance of any sequence that failed with this code, handler and reason in as long
+   * before failed_after is still failed; null if unknown.
+   */
+  readonly new: boolean | null;
+  /**
+   * Of the newest 500 runs of this version that were created after failed_after; null without it,
+   * and but for the 20 versions with the most failures.
+   */
+  readonly runs: {
+    readonly finished: number;
+    /** Of them, failed instances of this group. */
+    readonly failed: number;
+  } | null;
 }
 
 export interface FailureGroups {
@@ -1545,7 +1783,7 @@ export interface FailureGroups {
   readonly groups: readonly FailureGroup[];
   /** Examined newest failed instances, at most 10000. */
   readonly looked_at: number;
-  /** Whether all failed instances and all groups are included. */
+  /** Whether all failed instances of the period and all groups are included. */
   readonly complete: boolean;
 }
 
@@ -1826,6 +2064,7 @@ export interface Info {
   readonly cluster: boolean;
   readonly env_label: string | null;
   readonly env_color: string | null;
+  readonly ui_links?: readonly UiLink[];
   readonly encryption_key?: string;
 }
 
@@ -1855,10 +2094,31 @@ export interface InstanceContext {
   };
 }
 
+/** Matching instances by state. */
+export interface InstanceCounts {
+  readonly scheduled: number;
+  readonly running: number;
+  readonly waiting: number;
+  readonly paused: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  /** Examined newest instances, at most 10000. */
+  readonly looked_at: number;
+  /** False: there may be further matches among older instances. */
+  readonly complete: boolean;
+}
+
 export interface InstanceCreated {
   readonly id: string;
   /** True: id is that of an existing instance. */
   readonly deduplicated: boolean;
+  /** Nothing was created, since all slots are taken (when_full: skip). */
+  readonly skipped?: true;
+  /** The sequence collects creations: the instance with this id starts later. */
+  readonly collected?: true;
+  /** With collected: when the instance starts, unless a later creation changes it. */
+  readonly starts_at?: string;
 }
 
 export interface InstanceExplanation {
@@ -1876,6 +2136,11 @@ export interface InstanceExplanation {
   readonly cancelling?: Cancelling;
   /** The parent, if a sub_sequence created it. */
   readonly parent_instance_id?: string;
+  /** Events that cancel it, with their correlation keys; absent: none. */
+  readonly cancel_on?: readonly {
+    readonly event: string;
+    readonly key?: string;
+  }[];
   readonly next: readonly NextAction[];
   /** Probable causes of unexpected behavior; absent: none. */
   readonly warnings?: readonly ExplanationWarning[];
@@ -1895,6 +2160,27 @@ export interface InstanceMigrated {
   readonly instance_id: string;
   readonly from_sequence_id: string;
   readonly to_sequence_id: string;
+}
+
+/** What became of a creation that waited. Without state nothing was created (skipped). */
+export interface InstanceResult {
+  readonly id: string;
+  /** True: id is that of an existing instance. */
+  readonly deduplicated: boolean;
+  /** Nothing was created, since all slots are taken (when_full: skip). */
+  readonly skipped?: true;
+  /** The sequence collects creations: the instance with this id starts later. */
+  readonly collected?: true;
+  /** With collected: when the instance starts, unless a later creation changes it. */
+  readonly starts_at?: string;
+  readonly state?: InstanceState;
+  /**
+   * The last output of each block, by block id, once the instance has ended. Absent if they are
+   * together larger than 1 MiB: read /outputs.
+   */
+  readonly outputs?: JsonObject;
+  /** The failure; null if it has not failed. */
+  readonly failure?: Failure | null;
 }
 
 export interface InstanceRetried {
@@ -1946,6 +2232,8 @@ export interface KeyMinted {
   readonly tenant_id: string;
   readonly name: string;
   readonly capabilities: readonly Capability[];
+  /** Groups for which the key answers approvals. */
+  readonly groups: readonly string[];
   /** The key: sk_ and 64 hexadecimal digits; shown only in this response. */
   readonly secret: string;
   /** ISO 8601. */
@@ -1973,6 +2261,18 @@ export interface LocalityPolicy {
     readonly maximum_cost_microunits?: number | null;
     readonly maximum_latency_ms?: number | null;
   }[];
+}
+
+/** A log line of a step. */
+export interface LogLine {
+  readonly instance_id: string;
+  readonly sequence_id: string;
+  readonly sequence_name: string;
+  readonly block_id: string;
+  /** Its time, set by the worker. */
+  readonly ts: string;
+  readonly level: string;
+  readonly message: string;
 }
 
 /** Repeats its body while the condition is true. */
@@ -2065,6 +2365,10 @@ export interface MigrateInstances {
         readonly updated_after?: string | null | undefined;
         /** Only instances changed before this time. */
         readonly updated_before?: string | null | undefined;
+        /** Only instances that failed after this time. */
+        readonly failed_after?: string | null | undefined;
+        /** Only instances that failed before this time. */
+        readonly failed_before?: string | null | undefined;
         /** Part of the failure's message or code; case-insensitive. */
         readonly failure?: string | null | undefined;
         /** Code of the failure. */
@@ -2202,6 +2506,8 @@ export interface MintKey {
   /** Default: "". */
   readonly name?: string | null | undefined;
   readonly capabilities: readonly Capability[];
+  /** Groups for which the key answers approvals; only with the capability approver. */
+  readonly groups?: readonly string[] | null | undefined;
   /** ISO 8601. */
   readonly expires_at?: string | null | undefined;
 }
@@ -2299,6 +2605,29 @@ export interface PayloadArtifact {
   readonly key: string;
   readonly sha256: string;
   readonly bytes: number;
+}
+
+/** An instance that is yet to start, from creations that its sequence collects. */
+export interface PendingStart {
+  /** Id of the instance. */
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly namespace: string;
+  /** Name of the sequence. */
+  readonly sequence: string;
+  readonly kind: 'debounce' | 'batch';
+  /** The key that these creations share; null without one. */
+  readonly key: string | null;
+  /** Number of collected creations. */
+  readonly count: number;
+  /** Number of creations that events took out of the batch (cancel_on). */
+  readonly cancelled: number;
+  /** When the first creation was collected. */
+  readonly created_at: string;
+  /** ISO 8601. */
+  readonly starts_at: string;
+  /** Why the instance could not start; it is tried again. Null: nothing. */
+  readonly error: string | null;
 }
 
 export interface PlaceExecution {
@@ -2435,6 +2764,7 @@ export interface PlanMigration {
 
 export interface PollQueue {
   readonly handler_name: string;
+  /** Must not begin with endpoint:. */
   readonly worker_id: string;
   /** Maximum number of tasks; 0 claims none. Larger values are lowered to 1000. Default: 1. */
   readonly limit?: number | null | undefined;
@@ -2446,6 +2776,7 @@ export interface PollQueue {
 
 export interface PollTasks {
   readonly handler_name: string;
+  /** Must not begin with endpoint:. */
   readonly worker_id: string;
   /** Maximum number of tasks; 0 claims none. Larger values are lowered to 1000. Default: 1. */
   readonly limit?: number | null | undefined;
@@ -2623,6 +2954,37 @@ export interface PutTenantLimits {
   readonly if_unchanged_since?: string | null | undefined;
 }
 
+/** Replaces the endpoint; only an absent secret stays as it is. */
+export interface PutWorkerEndpoint {
+  /**
+   * Must equal the header x-tenant-id, if sent. Must not be . or .., or begin or end with spaces
+   * or tabs.
+   */
+  readonly tenant_id?: string | null | undefined;
+  /** The handlers whose tasks are delivered, from every queue. */
+  readonly handlers: readonly string[];
+  /** http or https, without credentials; a public address unless the deployment allows others. */
+  readonly url: string;
+  /**
+   * Key of the signatures: whsec_ and base64 as in Standard Webhooks, or any text. Required for a
+   * new endpoint; never returned. Must not be [REDACTED].
+   */
+  readonly secret?: string | null | undefined;
+  /** Maximum number of requests at a time. Default: 10. */
+  readonly concurrency?: number | null | undefined;
+  /** Maximum time until the end of the response, in ms. Default: 30000. */
+  readonly timeout_ms?: number | null | undefined;
+  /** False: no new tasks are delivered. Default: true. */
+  readonly enabled?: boolean | null | undefined;
+  /**
+   * True: tasks are delivered with the secrets that they name. Requires the capability secrets.
+   * Default: false.
+   */
+  readonly receives_secrets?: boolean | null | undefined;
+  /** The updated_at that was read: 409 if it has changed. */
+  readonly if_unchanged_since?: string | null | undefined;
+}
+
 /** Open tasks of a handler and queue. */
 export interface QueueInfo {
   readonly handler: string;
@@ -2636,6 +2998,32 @@ export interface QueueInfo {
   readonly workers: number;
   /** Long polls that would receive such a task immediately. */
   readonly open_polls: number;
+}
+
+export interface QueueInterval {
+  /** Start of the interval. */
+  readonly at: string;
+  /** Tasks that came to the queue, or returned to it. */
+  readonly arrived: number;
+  /** Tasks that workers claimed. */
+  readonly taken: number;
+  /** Tasks that were withdrawn before a worker claimed them. */
+  readonly withdrawn: number;
+  /** Claimed tasks that ended. */
+  readonly ended: number;
+  /** Longest time from creation to claim; 0 if none was claimed. */
+  readonly longest_wait_ms: number;
+}
+
+/** Tasks of a handler and queue by interval. */
+export interface QueueSeries {
+  /** ISO 8601. */
+  readonly since: string;
+  readonly step_secs: number;
+  /** Oldest first, including empty intervals. */
+  readonly intervals: readonly QueueInterval[];
+  /** False: the oldest intervals are incomplete. */
+  readonly complete: boolean;
 }
 
 export interface Queues {
@@ -2674,6 +3062,8 @@ export interface RateLimit {
   readonly window_seconds: number;
   /** ISO 8601. */
   readonly updated_at: string;
+  /** The pattern whose limit applies to the requested key. Absent: it has its own limit. */
+  readonly pattern?: string;
 }
 
 export interface RedeliverPreview {
@@ -2854,6 +3244,16 @@ export interface RetryInstance {
   readonly context_mode?: 'merge' | 'replace' | null | undefined;
 }
 
+/** Retried instances by their present state. */
+export interface RetryOutcome {
+  readonly completed: number;
+  /** Failed again. */
+  readonly failed: number;
+  readonly cancelled: number;
+  /** Not finished yet. */
+  readonly open: number;
+}
+
 export interface RollbackCapsule {
   readonly capsule_id: string;
   readonly payload_artifact: PayloadArtifact;
@@ -3016,7 +3416,34 @@ export interface ScheduleRun {
   readonly id: string;
   /** True: id is that of an existing instance. */
   readonly deduplicated: boolean;
+  /** Nothing was created, since all slots are taken (when_full: skip). */
+  readonly skipped?: true;
+  /** The sequence collects creations: the instance with this id starts later. */
+  readonly collected?: true;
+  /** With collected: when the instance starts, unless a later creation changes it. */
+  readonly starts_at?: string;
   readonly instance_id: string;
+}
+
+/** An instance or sequence that a search found. */
+export interface SearchHit {
+  readonly kind: 'instance' | 'sequence';
+  /** Of a sequence: the id of its newest version. */
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly namespace: string;
+  /** Name of the sequence. */
+  readonly sequence: string;
+  /** Version of the sequence. */
+  readonly version: number;
+  /** Of an instance. */
+  readonly state?: InstanceState;
+  /** ISO 8601. */
+  readonly created_at: string;
+  /** value: a value of a searchable member or of metadata. name: the name of a sequence. */
+  readonly matched_by: 'id' | 'idempotency_key' | 'value' | 'name';
+  /** The id, key, value or name that matches; values are in lower case. */
+  readonly matched: string;
 }
 
 /** Differences, most severe first. */
@@ -3115,6 +3542,59 @@ export interface SequenceDefinition {
    * not stop the next.
    */
   readonly on_cancel?: readonly CancelHook[];
+  /** Limits how many instances of the sequence, in all versions, run at once. */
+  readonly concurrency?: {
+    /** Template over data and config of the creation; default: one key for all. */
+    readonly key?: string | null;
+    /** Maximum number of instances of a key that run at once. */
+    readonly limit: number;
+    /** Action of a creation while no slot is free. Default: "queue". */
+    readonly when_full?: 'queue' | 'skip' | 'cancel_oldest' | 'cancel_newest' | null;
+  };
+  /** Puts off starts of instances of the sequence, in all versions. */
+  readonly throttle?: {
+    /** Template over data and config of the creation; default: one key for all. */
+    readonly key?: string | null;
+    /** Maximum number of starts in any window of per_ms. */
+    readonly limit: number;
+    readonly per_ms: number;
+    /**
+     * Maximum number of starts at once, at most limit; further ones are per_ms / limit apart.
+     * Default: limit.
+     */
+    readonly burst?: number | null;
+  };
+  /** Events, sent after the creation of an instance, that cancel it. */
+  readonly cancel_on?: readonly CancelOn[];
+  /** Of creations in quick succession, only the last one starts an instance. */
+  readonly debounce?: {
+    /**
+     * Template over data and config of a creation. Creations with different keys are collected
+     * separately. Default: one key.
+     */
+    readonly key?: string | null;
+    /** Time without another creation after which the last one starts. */
+    readonly wait_ms: number;
+    /** Maximum time from the first creation to the start; at least wait_ms. Default: none. */
+    readonly max_wait_ms?: number | null;
+  } | null;
+  /** One instance starts with the data of several creations: context.data.items is their list. */
+  readonly batch?: {
+    /**
+     * Template over data and config of a creation. Creations with different keys are collected
+     * separately. Default: one key.
+     */
+    readonly key?: string | null;
+    /** Number of creations with which the instance starts at once. */
+    readonly size: number;
+    /** Maximum time from the first creation to the start. */
+    readonly wait_ms: number;
+  } | null;
+  /**
+   * Paths below context.data, such as customer.email, or with metadata as their first name below
+   * the metadata. Instances are found by the texts and numbers there.
+   */
+  readonly searchable?: readonly string[];
   /** ISO 8601. */
   readonly created_at: string;
 }
@@ -3156,6 +3636,59 @@ export interface SequenceListed {
    * not stop the next.
    */
   readonly on_cancel?: readonly CancelHook[];
+  /** Limits how many instances of the sequence, in all versions, run at once. */
+  readonly concurrency?: {
+    /** Template over data and config of the creation; default: one key for all. */
+    readonly key?: string | null;
+    /** Maximum number of instances of a key that run at once. */
+    readonly limit: number;
+    /** Action of a creation while no slot is free. Default: "queue". */
+    readonly when_full?: 'queue' | 'skip' | 'cancel_oldest' | 'cancel_newest' | null;
+  };
+  /** Puts off starts of instances of the sequence, in all versions. */
+  readonly throttle?: {
+    /** Template over data and config of the creation; default: one key for all. */
+    readonly key?: string | null;
+    /** Maximum number of starts in any window of per_ms. */
+    readonly limit: number;
+    readonly per_ms: number;
+    /**
+     * Maximum number of starts at once, at most limit; further ones are per_ms / limit apart.
+     * Default: limit.
+     */
+    readonly burst?: number | null;
+  };
+  /** Events, sent after the creation of an instance, that cancel it. */
+  readonly cancel_on?: readonly CancelOn[];
+  /** Of creations in quick succession, only the last one starts an instance. */
+  readonly debounce?: {
+    /**
+     * Template over data and config of a creation. Creations with different keys are collected
+     * separately. Default: one key.
+     */
+    readonly key?: string | null;
+    /** Time without another creation after which the last one starts. */
+    readonly wait_ms: number;
+    /** Maximum time from the first creation to the start; at least wait_ms. Default: none. */
+    readonly max_wait_ms?: number | null;
+  } | null;
+  /** One instance starts with the data of several creations: context.data.items is their list. */
+  readonly batch?: {
+    /**
+     * Template over data and config of a creation. Creations with different keys are collected
+     * separately. Default: one key.
+     */
+    readonly key?: string | null;
+    /** Number of creations with which the instance starts at once. */
+    readonly size: number;
+    /** Maximum time from the first creation to the start. */
+    readonly wait_ms: number;
+  } | null;
+  /**
+   * Paths below context.data, such as customer.email, or with metadata as their first name below
+   * the metadata. Instances are found by the texts and numbers there.
+   */
+  readonly searchable?: readonly string[];
   /** ISO 8601. */
   readonly created_at: string;
   readonly blocks?: readonly Block[];
@@ -3164,6 +3697,18 @@ export interface SequenceListed {
 }
 
 export type SequenceStatus = 'draft' | 'staging' | 'production' | 'unpublished';
+
+/** Where the time of a sequence goes. */
+export interface SequenceSteps {
+  /** Start of the first counted interval of five minutes. */
+  readonly since: string;
+  /** The blocks of the version in their order, then other blocks with runs. Without hooks. */
+  readonly steps: readonly StepStatistics[];
+  /** False: only the newest 5000 stored intervals count. */
+  readonly complete: boolean;
+  /** False: open executions of the newest 3000 instances only. */
+  readonly here_complete: boolean;
+}
 
 /** The definition can be stored. */
 export interface SequenceValidated {
@@ -3183,11 +3728,41 @@ export interface SignalAccepted {
   readonly signal_id: string;
 }
 
+/** What became of a signal while its sender waited. */
+export interface SignalAnswer {
+  readonly signal_id: string;
+  /** Whether a step has taken it, or it took effect immediately. */
+  readonly taken: boolean;
+  /** The step that took it or, if taken is false, refused its payload. */
+  readonly block_id?: string;
+  /** The rendered `reply` of the step. */
+  readonly reply?: JsonValue;
+}
+
 /**
  * kept: no step has waited for it yet; taken, refused: consumed by taken_by; applied: took effect
  * immediately.
  */
 export type SignalStatus = 'kept' | 'taken' | 'refused' | 'applied';
+
+export interface SlowRun {
+  readonly instance_id: string;
+  readonly state: InstanceState;
+  /** ISO 8601. */
+  readonly created_at: string;
+  /** Of the instance, or of its last execution of the block; until now if it is open. */
+  readonly duration_ms: number;
+  /** Whether the instance, or the block, has not ended. */
+  readonly is_open: boolean;
+}
+
+/** Instances of a version by duration. */
+export interface SlowestRuns {
+  /** Longest first. */
+  readonly runs: readonly SlowRun[];
+  /** False: only the newest 3000 instances were examined. */
+  readonly complete: boolean;
+}
 
 export interface SplitVariant {
   /** Unique in the block; part of its output. */
@@ -3299,7 +3874,10 @@ export interface StepBlock {
       }
     | null
     | undefined;
-  /** Steps with the same key share a rate limit, and wait for it. An empty text counts as absent. */
+  /**
+   * Steps with the same key share a rate limit, and wait for it. A template. An empty text counts
+   * as absent.
+   */
   readonly rate_limit_key?: string | null | undefined;
   /** False: the signal cancel waits for the step. Default: true. */
   readonly cancellable?: boolean | null | undefined;
@@ -3315,6 +3893,11 @@ export interface StepBlock {
   readonly merge_output?: boolean | null | undefined;
   /** Requires a person's answer before the first attempt. */
   readonly wait_for_input?: WaitForInput | null | undefined;
+  /**
+   * For wait_for_input and wait_for_event: the answer to a sender of the signal who waits, with
+   * templates.
+   */
+  readonly reply?: unknown;
   /** Not supported. */
   readonly context_access?: false | null | undefined;
   /** Not supported. */
@@ -3331,6 +3914,24 @@ export interface StepLogLine {
   readonly ts: string;
   readonly level: string;
   readonly message: string;
+}
+
+/** Runs of one block of a sequence. */
+export interface StepStatistics {
+  readonly block_id: string;
+  /** Completed and failed executions; in loops one for each iteration. */
+  readonly runs: number;
+  /** Failed ones, after their last attempt. */
+  readonly failures: number;
+  /** Time from start to end, with waits and retries, within 10 %; null without runs. */
+  readonly duration_p50_ms: number | null;
+  readonly duration_p95_ms: number | null;
+  /** Sum of all durations. */
+  readonly total_ms: number;
+  /** Share of the time of all steps; of a block with blocks inside, the share of the steps inside. */
+  readonly share: number;
+  /** Open executions. */
+  readonly here_now: number;
 }
 
 export interface StoredEvent {
@@ -3426,6 +4027,8 @@ export interface TaskInstance {
   readonly parent_instance_id?: string;
   /** Time limit in ms, as requested. */
   readonly timeout?: number;
+  /** The W3C trace that its steps continue: of its creation, or of a later signal. */
+  readonly traceparent?: string;
   /** The failure; null if it has not failed or was retried since. */
   readonly failure: Failure | null;
   readonly cancelling?: Cancelling;
@@ -3575,11 +4178,13 @@ export interface Trigger {
   readonly slug: string;
   readonly tenant_id: string;
   readonly namespace: string;
-  readonly sequence_name: string;
+  readonly sequence_name: string | null;
+  readonly publish: TriggerPublish | null;
   readonly version: number | null;
   readonly trigger_type: TriggerType;
   /** [REDACTED] if the trigger has a secret. */
   readonly secret: string | null;
+  readonly verify: TriggerVerification | null;
   readonly config: JsonObject;
   readonly enabled: boolean;
   /** ISO 8601. */
@@ -3589,12 +4194,103 @@ export interface Trigger {
 }
 
 export interface TriggerFired {
-  readonly instance_id: string;
   readonly trigger: string;
-  readonly sequence_name: string;
+  /** The instance that was started; with skipped, one that holds the key. */
+  readonly instance_id?: string;
+  /** Nothing was created, since all slots are taken (when_full: skip). */
+  readonly skipped?: true;
+  /** The sequence collects creations: the instance with this id starts later. */
+  readonly collected?: true;
+  /** With collected: when the instance starts, unless a later creation changes it. */
+  readonly starts_at?: string;
+  readonly event_id?: string;
+  /** True: the delivery had its effect before, and has no second. */
+  readonly duplicate?: boolean;
+  /** Id of the first matched wait. */
+  readonly matched_wait?: string;
+  /** Whether a step waited for it. */
+  readonly satisfied?: boolean;
+  /** Number of waiting steps. */
+  readonly matched?: number;
+  /** Number of instances that it cancels, started or not; absent: none. */
+  readonly cancelled?: number;
+  /** Number of triggers fired; absent: none, or a duplicate. */
+  readonly triggers?: number;
+  readonly sequence_name?: string;
+}
+
+/** Templates over `body` and `headers` of the request; headers have names in lower case. */
+export interface TriggerPublish {
+  /** Name of the event. */
+  readonly event: string;
+  /** Its correlation key. Default: none. */
+  readonly key?: string | null | undefined;
+  /** Its payload. Default: the body. */
+  readonly payload?: unknown;
+  /**
+   * Its producer_event_id. Default: derived from the id of the delivery, so that a repeated
+   * delivery is a duplicate.
+   */
+  readonly id?: string | null | undefined;
 }
 
 export type TriggerType = 'webhook' | 'event';
+
+export interface TriggerVerification {
+  /**
+   * engine: as with `secret`. hmac: a signature of the body. basic: user:password. bearer: a
+   * token.
+   */
+  readonly scheme:
+    | 'engine'
+    | 'standard_webhooks'
+    | 'stripe'
+    | 'github'
+    | 'slack'
+    | 'hmac'
+    | 'basic'
+    | 'bearer';
+  /** Of hmac, which requires it, and bearer: the header with the signature or the token. */
+  readonly header?: string | null;
+  /** Of hmac. Default: hex. */
+  readonly encoding?: 'hex' | 'base64' | 'base64url' | null;
+  /** Of hmac: precedes the signature in the header, such as sha256=. */
+  readonly prefix?: string | null;
+  /** Of hmac. Default: sha256. */
+  readonly algorithm?: 'sha256' | 'sha1' | 'sha512' | null;
+  /** Of standard_webhooks, stripe and slack: the greatest age of a request. Default: 300,000. */
+  readonly tolerance_ms?: number | null;
+  /** Always [REDACTED]. */
+  readonly secret: string;
+}
+
+export interface TriggerVerify {
+  /**
+   * engine: as with `secret`. hmac: a signature of the body. basic: user:password. bearer: a
+   * token.
+   */
+  readonly scheme:
+    | 'engine'
+    | 'standard_webhooks'
+    | 'stripe'
+    | 'github'
+    | 'slack'
+    | 'hmac'
+    | 'basic'
+    | 'bearer';
+  /** Of hmac, which requires it, and bearer: the header with the signature or the token. */
+  readonly header?: string | null | undefined;
+  /** Of hmac. Default: hex. */
+  readonly encoding?: 'hex' | 'base64' | 'base64url' | null | undefined;
+  /** Of hmac: precedes the signature in the header, such as sha256=. */
+  readonly prefix?: string | null | undefined;
+  /** Of hmac. Default: sha256. */
+  readonly algorithm?: 'sha256' | 'sha1' | 'sha512' | null | undefined;
+  /** Of standard_webhooks, stripe and slack: the greatest age of a request. Default: 300,000. */
+  readonly tolerance_ms?: number | null | undefined;
+  /** Shared with the sender; a list of two while it is replaced. Never returned. */
+  readonly secret: string | readonly string[];
+}
 
 /** Runs catch_block on failure, and finally_block always. */
 export interface TryCatchBlock {
@@ -3615,6 +4311,14 @@ export interface TryCatchBlock {
   readonly catch_block: readonly Block[];
   /** Blocks that always run last, also after a cancellation. */
   readonly finally_block?: readonly Block[] | null | undefined;
+}
+
+/** A link of the dashboard to another system. */
+export interface UiLink {
+  readonly label: string;
+  /** With placeholders such as {instance_id}. */
+  readonly url: string;
+  readonly on: 'instance' | 'step';
 }
 
 /**
@@ -3700,7 +4404,12 @@ export interface UpdateSubscription {
 export interface UpdateTrigger {
   /** The updated_at that was read: 409 if it has changed. */
   readonly if_unchanged_since?: string | null | undefined;
-  readonly sequence_name?: string | undefined;
+  /** Name of the sequence, resolved at each fire. Exactly one of sequence_name and publish. */
+  readonly sequence_name?: string | null | undefined;
+  /** Publishes an event instead. */
+  readonly publish?: TriggerPublish | null | undefined;
+  /** Of webhook triggers, instead of secret: how requests are verified. */
+  readonly verify?: TriggerVerify | null | undefined;
   readonly version?: number | null | undefined;
   /** Authenticates callers. Never returned. Must not be [REDACTED]. */
   readonly secret?: string | null | undefined;
@@ -3776,6 +4485,8 @@ export interface Wait {
     readonly polled_lately: number;
     /** ISO 8601. */
     readonly last_polled_at: string | null;
+    /** Worker endpoints that get such tasks. */
+    readonly endpoints?: readonly string[];
   };
   /** transferring: being handed over; moved: owned elsewhere; imported: not yet owned here. */
   readonly reason?: 'transferring' | 'moved' | 'imported';
@@ -3785,6 +4496,7 @@ export interface Wait {
   /** Question to the person. */
   readonly prompt?: string;
   readonly choices?: readonly string[];
+  readonly approvers?: readonly string[];
   readonly child_id?: string;
   readonly child_state?: InstanceState;
   readonly key?: string;
@@ -3798,6 +4510,8 @@ export interface Wait {
   readonly limit?: {
     readonly max_count: number;
     readonly window_seconds: number;
+    /** The pattern whose limit applies to the key. */
+    readonly pattern?: string;
   } | null;
 }
 
@@ -3821,6 +4535,8 @@ export interface WaitForInput {
   readonly escalation_handler?: string | null | undefined;
   /** Whether the answer may have a comment. Default: false. */
   readonly allow_comment?: boolean | null | undefined;
+  /** Groups whose members may answer; default: every key that may answer. */
+  readonly approvers?: readonly string[] | null | undefined;
 }
 
 export type WaitKind =
@@ -3828,6 +4544,7 @@ export type WaitKind =
   | 'start'
   | 'handoff'
   | 'slot'
+  | 'throttle'
   | 'signal'
   | 'task'
   | 'worker'
@@ -3871,8 +4588,28 @@ export interface WebhookSubscription {
 }
 
 export interface WebhookTaken {
-  readonly instance_id: string;
   readonly trigger: string;
+  /** The instance that was started; with skipped, one that holds the key. */
+  readonly instance_id?: string;
+  /** Nothing was created, since all slots are taken (when_full: skip). */
+  readonly skipped?: true;
+  /** The sequence collects creations: the instance with this id starts later. */
+  readonly collected?: true;
+  /** With collected: when the instance starts, unless a later creation changes it. */
+  readonly starts_at?: string;
+  readonly event_id?: string;
+  /** True: the delivery had its effect before, and has no second. */
+  readonly duplicate?: boolean;
+  /** Id of the first matched wait. */
+  readonly matched_wait?: string;
+  /** Whether a step waited for it. */
+  readonly satisfied?: boolean;
+  /** Number of waiting steps. */
+  readonly matched?: number;
+  /** Number of instances that it cancels, started or not; absent: none. */
+  readonly cancelled?: number;
+  /** Number of triggers fired; absent: none, or a duplicate. */
+  readonly triggers?: number;
 }
 
 export interface WhoAmI {
@@ -3890,6 +4627,8 @@ export interface WhoAmI {
     /** Id of a key: ak_ and 32 hexadecimal digits. */
     readonly id: string;
     readonly name: string;
+    /** Groups for which the key answers approvals. */
+    readonly groups: readonly string[];
     /** ISO 8601. */
     readonly expires_at: string | null;
   } | null;
@@ -3911,6 +4650,23 @@ export interface WorkerAttempt {
   readonly reason?: string;
   /** ISO 8601. */
   readonly created_at: string;
+}
+
+/** An endpoint without its secret. */
+export interface WorkerEndpoint {
+  readonly name: string;
+  readonly tenant_id: string;
+  readonly handlers: readonly string[];
+  readonly url: string;
+  readonly concurrency: number;
+  readonly timeout_ms: number;
+  readonly enabled: boolean;
+  readonly receives_secrets: boolean;
+  /** ISO 8601. */
+  readonly created_at: string;
+  /** ISO 8601. */
+  readonly updated_at: string;
+  readonly status?: EndpointStatus;
 }
 
 export interface WorkerInfo {
@@ -3988,7 +4744,7 @@ export interface SequencesListQuery {
   readonly name_contains?: string | undefined;
   /** Only the newest version of each name, with the number of versions. Default: false. */
   readonly newest_only?: boolean | undefined;
-  /** False: omits blocks, input_schema, on_failure and on_cancel. Default: true. */
+  /** False: omits the definition: blocks, input_schema, hooks, limits and the like. Default: true. */
   readonly include_definition?: boolean | undefined;
   /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
@@ -4030,6 +4786,15 @@ export interface SequencesDeleteQuery {
   readonly dry_run?: boolean | undefined;
 }
 
+/** What `instances.create` can be asked. */
+export interface InstancesCreateQuery {
+  /**
+   * Maximum wait in ms for the end of the instance. Larger values are lowered to 60000. Default:
+   * 0.
+   */
+  readonly wait_ms?: number | undefined;
+}
+
 /** What `instances.list` can be asked. */
 export interface InstancesListQuery {
   /** The header x-tenant-id overrides it. */
@@ -4067,6 +4832,10 @@ export interface InstancesListQuery {
   readonly updated_after?: string | undefined;
   /** Only instances changed before this time. */
   readonly updated_before?: string | undefined;
+  /** Only instances that failed after this time. */
+  readonly failed_after?: string | undefined;
+  /** Only instances that failed before this time. */
+  readonly failed_before?: string | undefined;
   /** Part of the failure's message or code; case-insensitive. */
   readonly failure?: string | undefined;
   /** Code of the failure. */
@@ -4129,6 +4898,10 @@ export interface InstancesDeadLettersQuery {
   readonly updated_after?: string | undefined;
   /** Only instances changed before this time. */
   readonly updated_before?: string | undefined;
+  /** Only instances that failed after this time. */
+  readonly failed_after?: string | undefined;
+  /** Only instances that failed before this time. */
+  readonly failed_before?: string | undefined;
   /** Part of the failure's message or code; case-insensitive. */
   readonly failure?: string | undefined;
   /** Code of the failure. */
@@ -4154,10 +4927,74 @@ export interface InstancesDeadLettersQuery {
   readonly cursor?: string | undefined;
 }
 
+/** What `instances.counts` can be asked. */
+export interface InstancesCountsQuery {
+  /** The header x-tenant-id overrides it. */
+  readonly tenant_id?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly sequence_id?: string | undefined;
+  /** Includes every version of the sequences with this name. */
+  readonly sequence_name?: string | undefined;
+  /** Alias of sequence_name. */
+  readonly sequence?: string | undefined;
+  /** Version of the sequence. */
+  readonly sequence_version?: number | undefined;
+  /** Children of this instance. */
+  readonly parent_instance_id?: string | undefined;
+  /** At most 1000 instances. */
+  readonly ids?: readonly string[] | undefined;
+  /** Instances with a step that waits for it (see explain). */
+  readonly waiting_for?:
+    | 'task'
+    | 'handler'
+    | 'approval'
+    | 'sleep'
+    | 'delay'
+    | 'retry'
+    | 'child'
+    | 'rate_limit'
+    | 'event'
+    | 'slot'
+    | undefined;
+  /** Only objects created after this time. */
+  readonly created_after?: string | undefined;
+  /** Only objects created before this time. */
+  readonly created_before?: string | undefined;
+  /** Only instances changed after this time. */
+  readonly updated_after?: string | undefined;
+  /** Only instances changed before this time. */
+  readonly updated_before?: string | undefined;
+  /** Only instances that failed after this time. */
+  readonly failed_after?: string | undefined;
+  /** Only instances that failed before this time. */
+  readonly failed_before?: string | undefined;
+  /** Part of the failure's message or code; case-insensitive. */
+  readonly failure?: string | undefined;
+  /** Code of the failure. */
+  readonly failure_code?: string | undefined;
+  /** block_id of the failure. */
+  readonly failure_block?: string | undefined;
+  /** Handler of the failure. */
+  readonly failure_handler?: string | undefined;
+  /** Reason of the failure, as in /instances/failures. */
+  readonly failure_reason?: string | undefined;
+  /** Equalities on top-level texts of the metadata; all must hold. At most 16. */
+  readonly metadata?: { readonly [name: string]: string } | undefined;
+}
+
 /** What `instances.bulkState` can be asked. */
 export interface InstancesBulkStateQuery {
   /** Answers 202 with a job immediately, as does the header Prefer: respond-async. Default: false. */
   readonly async?: boolean | undefined;
+}
+
+/** What `instances.signal` can be asked. */
+export interface InstancesSignalQuery {
+  /**
+   * Maximum wait in ms for a step to take the signal. Larger values are lowered to 60000.
+   * Default: 0.
+   */
+  readonly wait_ms?: number | undefined;
 }
 
 /** What `instances.signals` can be asked. */
@@ -4287,6 +5124,8 @@ export interface ApprovalsListQuery {
   readonly sequence_name?: string | undefined;
   /** Alias of sequence_name. */
   readonly sequence?: string | undefined;
+  /** Only approvals that name this group; takes a tenant. Letters, digits and . _ @ : / + - */
+  readonly group?: string | undefined;
   /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
   /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
@@ -4313,6 +5152,12 @@ export interface InstancesBatchActionQuery {
 /** What `instances.logs` can be asked. */
 export interface InstancesLogsQuery {
   readonly block_id?: string | undefined;
+  /** Any of these levels, such as warn,error. */
+  readonly level?: readonly string[] | undefined;
+  /** Part of the message; case-insensitive. */
+  readonly text?: string | undefined;
+  /** Sort order. Default: "oldest". */
+  readonly order?: 'oldest' | 'newest' | undefined;
   /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
   /** Maximum number of rows. */
@@ -4330,6 +5175,40 @@ export interface InstancesLogsQuery {
 export interface InstancesStreamQuery {
   /** Time in ms for which changes are collected before they are sent: 100 to 5,000. Default: 500. */
   readonly poll_ms?: number | undefined;
+  /**
+   * False: omits the values of outputs. false: a state event for each change of the instance, and
+   * no outputs. Default: true.
+   */
+  readonly include_outputs?: boolean | undefined;
+}
+
+/** What `logs.list` can be asked. */
+export interface LogsListQuery {
+  /** The header x-tenant-id overrides it. */
+  readonly tenant_id?: string | undefined;
+  readonly block_id?: string | undefined;
+  /** Any of these levels, such as warn,error. */
+  readonly level?: readonly string[] | undefined;
+  /** Part of the message; case-insensitive. */
+  readonly text?: string | undefined;
+  readonly instance_id?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly sequence_id?: string | undefined;
+  /** Includes every version of the sequences with this name. */
+  readonly sequence_name?: string | undefined;
+  /** Alias of sequence_name. */
+  readonly sequence?: string | undefined;
+  /** Only lines stored after this time. */
+  readonly since?: string | undefined;
+  /** Only lines stored before this time. */
+  readonly until?: string | undefined;
+  /** Maximum number of rows. Larger values are lowered to 500. Default: 100. */
+  readonly limit?: number | undefined;
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
+  readonly cursor?: string | undefined;
 }
 
 /** What `bulkJobs.list` can be asked. */
@@ -4430,6 +5309,16 @@ export interface HandlersQuery {
   readonly tenant_id?: string | undefined;
 }
 
+/** What `workerEndpoints.list` can be asked. */
+export interface WorkerEndpointsListQuery {
+  /** The header x-tenant-id overrides it. */
+  readonly tenant_id?: string | undefined;
+  /** Number of rows to skip. Default: 0. */
+  readonly offset?: number | undefined;
+  /** Maximum number of rows. */
+  readonly limit?: number | undefined;
+}
+
 /** What `cron.list` can be asked. */
 export interface CronListQuery {
   /** The header x-tenant-id overrides it. */
@@ -4451,6 +5340,23 @@ export interface CronListQuery {
 export interface CronNextFiresQuery {
   /** Number of fires. At least 1 and at most 50. Default: 5. */
   readonly n?: number | undefined;
+}
+
+/** What `pendingStarts.list` can be asked. */
+export interface PendingStartsListQuery {
+  /** The header x-tenant-id overrides it. */
+  readonly tenant_id?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly sequence?: string | undefined;
+  /** Number of rows to skip. Default: 0. */
+  readonly offset?: number | undefined;
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
+  readonly limit?: number | undefined;
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
+  readonly cursor?: string | undefined;
 }
 
 /** What `releases.list` can be asked. */
@@ -4552,6 +5458,49 @@ export interface ApiKeysListQuery {
   /** Number of rows to skip. Default: 0. */
   readonly offset?: number | undefined;
   /** Maximum number of rows. */
+  readonly limit?: number | undefined;
+  /**
+   * Position after which the list continues. From the header x-next-cursor of the previous page;
+   * instead of an offset.
+   */
+  readonly cursor?: string | undefined;
+}
+
+/** What `actions.list` can be asked. */
+export interface ActionsListQuery {
+  /** The header x-tenant-id overrides it. */
+  readonly tenant_id?: string | undefined;
+  /** Name of the key. */
+  readonly by?: string | undefined;
+  readonly kind?:
+    | 'sequence'
+    | 'instance'
+    | 'bulk_job'
+    | 'pending_start'
+    | 'approval'
+    | 'release'
+    | 'migration'
+    | 'effect'
+    | 'credential'
+    | 'trigger'
+    | 'webhook'
+    | 'webhook_delivery'
+    | 'cron_schedule'
+    | 'rate_limit'
+    | 'worker_endpoint'
+    | 'api_key'
+    | 'tenant_limits'
+    | undefined;
+  readonly operation?: string | undefined;
+  /** Id or name of the changed object. */
+  readonly target?: string | undefined;
+  /** Only actions after this time. */
+  readonly since?: string | undefined;
+  /** Only actions before this time. */
+  readonly until?: string | undefined;
+  /** Number of rows to skip. Default: 0. */
+  readonly offset?: number | undefined;
+  /** Maximum number of rows. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
   /**
    * Position after which the list continues. From the header x-next-cursor of the previous page;
@@ -4695,16 +5644,45 @@ export interface ChangesStreamQuery {
   readonly cursor?: string | undefined;
 }
 
+/** What `search.list` can be asked. */
+export interface SearchListQuery {
+  /**
+   * An id or at least its first 8 characters, an idempotency key, a value or its start, or a part
+   * of the name of a sequence.
+   */
+  readonly q: string;
+  /** The header x-tenant-id overrides it. Without any tenant only ids are searched. */
+  readonly tenant_id?: string | undefined;
+  readonly namespace?: string | undefined;
+  /** Maximum number of rows. Default: 20. */
+  readonly limit?: number | undefined;
+}
+
 /** What `instances.failures` can be asked. */
 export interface InstancesFailuresQuery {
   /** The header x-tenant-id overrides it. */
   readonly tenant_id?: string | undefined;
   readonly namespace?: string | undefined;
   readonly sequence_name?: string | undefined;
-  /** Only instances that failed after this time. */
+  /** Only instances that failed after this time: the start of the period of counts, new and share. */
   readonly failed_after?: string | undefined;
   /** Only instances that failed before this time. */
   readonly failed_before?: string | undefined;
+}
+
+/** What `instances.failureAttributes` can be asked. */
+export interface InstancesFailureAttributesQuery {
+  /** The header x-tenant-id overrides it. */
+  readonly tenant_id?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly sequence_name?: string | undefined;
+  /** Only instances that failed after this time: the start of the period of counts, new and share. */
+  readonly failed_after?: string | undefined;
+  /** Only instances that failed before this time. */
+  readonly failed_before?: string | undefined;
+  readonly failure_code: string;
+  readonly failure_reason: string;
+  readonly failure_handler?: string | undefined;
 }
 
 /** What `queues.list` can be asked. */
@@ -4715,6 +5693,19 @@ export interface QueuesListQuery {
   readonly alive_within_secs?: number | undefined;
 }
 
+/** What `queues.series` can be asked. */
+export interface QueuesSeriesQuery {
+  /** The header x-tenant-id overrides it. */
+  readonly tenant_id?: string | undefined;
+  readonly handler: string;
+  /** Default: tasks without a queue. */
+  readonly queue?: string | undefined;
+  /** Default: an hour ago. At most seven days ago. */
+  readonly since?: string | undefined;
+  /** Length of an interval in seconds. Default: 60. */
+  readonly step?: number | undefined;
+}
+
 /** What `activity.get` can be asked. */
 export interface ActivityGetQuery {
   /** The header x-tenant-id overrides it. */
@@ -4723,6 +5714,27 @@ export interface ActivityGetQuery {
   readonly since?: string | undefined;
   /** Length of an interval in seconds. Default: 60. */
   readonly step?: number | undefined;
+}
+
+/** What `sequences.steps` can be asked. */
+export interface SequencesStepsQuery {
+  /** Default: an hour ago. At most seven days ago. */
+  readonly since?: string | undefined;
+  /**
+   * Runs of all versions of the name. Open executions are always those of this version. Default:
+   * false.
+   */
+  readonly all_versions?: boolean | undefined;
+}
+
+/** What `instances.slowest` can be asked. */
+export interface InstancesSlowestQuery {
+  /** The version. */
+  readonly sequence_id: string;
+  /** Id of a block of the version. Default: the whole instance. */
+  readonly block?: string | undefined;
+  /** Maximum number of rows. Default: 20. */
+  readonly limit?: number | undefined;
 }
 
 /** What `releases.series` can be asked. */

@@ -24,24 +24,44 @@ interface Postgres {
 
 /** @param program entry point of the server, whose Postgres client is used */
 export async function databaseIn(url: string, program: string): Promise<ThrowAwayDatabase> {
-  const pg = createRequire(program)('pg') as Postgres;
   const name = `engine_test_${process.pid}_${crypto.randomUUID().slice(0, 8)}`;
-  const ask = async (statement: string) => {
-    const session = new pg.Client({ connectionString: url });
-    await session.connect();
-    try {
-      await session.query(statement);
-    } finally {
-      await session.end();
-    }
-  };
-  await ask(`create database ${name}`);
+  await ask(url, program, [`create database ${name}`]);
   const own = new URL(url);
   own.pathname = `/${name}`;
   return {
     env: { DATABASE_URL: own.href },
-    remove: () => ask(`drop database if exists ${name} with (force)`),
+    remove: () => ask(url, program, [`drop database if exists ${name} with (force)`]),
   };
+}
+
+async function ask(url: string, program: string, statements: readonly string[]): Promise<void> {
+  const pg = createRequire(program)('pg') as Postgres;
+  const session = new pg.Client({ connectionString: url });
+  await session.connect();
+  try {
+    for (const statement of statements) await session.query(statement);
+  } finally {
+    await session.end();
+  }
+}
+
+/**
+ * Drops the databases that Postgres keeps as templates for others: half of the files of a small server, which are
+ * copied and removed for each test.
+ *
+ * @param folder of a server that runs on its own Postgres
+ */
+export async function dropTemplates(folder: string, program: string): Promise<void> {
+  const textOf = (name: string) => readFileSync(path.join(folder, name), 'utf8').trim();
+  const { port } = JSON.parse(textOf('postgres.json')) as { port: number };
+  await ask(
+    `postgresql://postgres:${textOf('postgres.password')}@127.0.0.1:${port}/postgres`,
+    program,
+    ['template1', 'template0'].flatMap((name) => [
+      `alter database ${name} is_template false`,
+      `drop database ${name}`,
+    ]),
+  );
 }
 
 /** A new folder for the Postgres included in the server. */

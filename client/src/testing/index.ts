@@ -1,13 +1,24 @@
 /**
- * A real server for the tests of an application, on a temporary database. This is the only part of the package that
- * requires Node.
+ * For the tests of an application: a real server on a temporary database, and runs of definitions without one. This is
+ * the only part of the package that requires Node.
  */
 
 import { Client } from '../client/client.js';
 import { databaseIn, type ThrowAwayDatabase, temporaryFolder } from './database.js';
+import { durationMs } from './duration.js';
 import { findServer } from './find-server.js';
 import { preparedFolder } from './prepared.js';
-import { runServer, type ServerProcess } from './server-process.js';
+import { runServer, type ServerLog, type ServerProcess } from './server-process.js';
+
+export {
+  type DefinitionRun,
+  type HandlerCall,
+  type RunDefinitionOptions,
+  type Runnable,
+  run,
+  type StubbedHandler,
+} from './run.js';
+export type { ServerLog } from './server-process.js';
 
 export interface StartServerOptions {
   /**
@@ -23,6 +34,14 @@ export interface StartServerOptions {
    * inherited.
    */
   readonly env?: Readonly<Record<string, string>> | undefined;
+  /**
+   * The log of the server, a line of JSON each: `inherit` writes it to stderr, a function receives each line. Default:
+   * `silent`. The last lines are in the error if the server does not start or dies; for more of them set
+   * `ENGINE_LOG_LEVEL` in `env`.
+   */
+  readonly log?: ServerLog | undefined;
+  /** `manual`: time stands still until `advance`. Default: the time of the machine. */
+  readonly clock?: 'manual' | undefined;
 }
 
 export interface TestServer {
@@ -31,7 +50,23 @@ export interface TestServer {
   /** The root key. */
   readonly apiKey: string;
   readonly client: Client;
-  /** Stops the server and removes its data. May be called repeatedly. */
+  /**
+   * Moves the time of a server with a manual clock. Everything that becomes due meanwhile happens in order, each at its
+   * time: timers, schedules, time limits, lost claims, webhooks, retention. A worker gets up to a second of real time for
+   * each task before the time goes on.
+   *
+   * @param duration milliseconds, or text such as `90s`, `15m`, `2h`, `3d`, `500ms` or `P1DT12H`
+   * @returns the new time
+   * @throws Error without a manual clock, or if something due does not get done
+   */
+  advance(duration: number | string): Promise<Date>;
+  /** The server's time. */
+  now(): Date;
+  /**
+   * Stops the server and removes its data. May be called repeatedly.
+   *
+   * @throws Error with its last log lines if it has died before
+   */
   stop(): Promise<void>;
 }
 
@@ -46,14 +81,29 @@ export async function startServer(options: StartServerOptions = {}): Promise<Tes
   const apiKey = crypto.randomUUID();
   const start = (database: ThrowAwayDatabase) =>
     startOn(database, () =>
-      runServer(program, { ...database.env, ...options.env, ENGINE_API_KEY: apiKey }),
+      runServer(
+        program,
+        { ...database.env, ...options.env, ENGINE_API_KEY: apiKey },
+        { isManual: options.clock === 'manual', log: options.log },
+      ),
     );
   const databaseUrl = options.databaseUrl ?? process.env.DATABASE_URL;
-  const { url, stop } = databaseUrl
+  const { url, stop, advance } = databaseUrl
     ? await start(await databaseIn(databaseUrl, program))
     : await startOnOwn(program, start);
   const client = new Client({ url, apiKey, tenant: options.tenant ?? 'test' });
-  return { url, apiKey, client, stop };
+  const isManual = options.clock === 'manual';
+  let time = isManual ? await advance(0) : undefined;
+  return {
+    ...{ url, apiKey, client, stop },
+    advance: async (duration) => {
+      const ms = durationMs(duration);
+      if (!isManual) throw new Error("advance needs startServer({ clock: 'manual' })");
+      time = await advance(ms);
+      return new Date(time);
+    },
+    now: () => new Date(time ?? Date.now()),
+  };
 }
 
 type Start = (database: ThrowAwayDatabase) => Promise<ServerProcess>;
@@ -80,9 +130,9 @@ async function startOn(
   try {
     const server = await run();
     let stopped: Promise<void> | undefined;
-    const stop = () => server.stop().then(() => database.remove());
+    const stop = () => server.stop().finally(() => database.remove());
     return {
-      url: server.url,
+      ...server,
       stop: () => {
         stopped ??= stop();
         return stopped;

@@ -25,7 +25,7 @@ import {
 } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { type ThrowAwayDatabase, temporaryFolder } from './database.js';
+import { dropTemplates, type ThrowAwayDatabase, temporaryFolder } from './database.js';
 import { runServer } from './server-process.js';
 
 export interface PreparedDatabase extends ThrowAwayDatabase {
@@ -133,9 +133,10 @@ async function prepare(program: string, shelf: string, prepared: string): Promis
   const data = path.join(draft, DATA);
   try {
     const server = await runServer(program, { ...env, ENGINE_API_KEY: crypto.randomUUID() });
-    await server.stop();
+    const folder = env.ENGINE_DATA_DIR as string;
+    await dropTemplates(folder, program).finally(() => server.stop());
     mkdirSync(data, { recursive: true, mode: 0o700 });
-    const copied = copyFolder(env.ENGINE_DATA_DIR as string, data, OWN_TO_A_START);
+    const copied = copyFolder(folder, data, OWN_TO_A_START);
     writeFileSync(path.join(draft, SIZE), copied);
     renameSync(draft, prepared);
   } catch (error) {

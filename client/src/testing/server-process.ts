@@ -4,10 +4,26 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 
+/** What happens to each line of the server's log. */
+export type ServerLog = 'silent' | 'inherit' | ((line: string) => void);
+
+export interface ServerOptions {
+  /** The time stands still until it is moved. */
+  readonly isManual?: boolean;
+  /** Default: silent. */
+  readonly log?: ServerLog | undefined;
+}
+
 export interface ServerProcess {
   /** Without the API prefix. */
   readonly url: string;
-  /** Stops it and resolves when it has exited. May be called repeatedly. */
+  /** Moves the time of a server with a manual clock. @returns the new time in Unix milliseconds */
+  advance(ms: number): Promise<number>;
+  /**
+   * Stops it and resolves when it has exited. May be called repeatedly.
+   *
+   * @throws Error with its last log lines if it has died before
+   */
   stop(): Promise<void>;
 }
 
@@ -21,11 +37,14 @@ export interface ServerProcess {
 export async function runServer(
   program: string,
   env: Readonly<Record<string, string>>,
+  { isManual = false, log = 'silent' }: ServerOptions = {},
 ): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [program, 'start', '--unsafe-database'], {
+  const flags = ['--unsafe-database', ...(isManual ? ['--manual-clock'] : [])];
+  const child = spawn(process.execPath, [program, 'start', ...flags], {
     env: { ...inherited(), ...DEFAULTS, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', ...(isManual ? (['ipc'] as const) : [])],
   });
+  const lines = new LastLines(child, log);
   const exited = once(child, 'exit').catch(() => undefined);
   // Stopped gracefully without waiting, so that the Postgres it started is stopped, too.
   const end = () => void child.kill('SIGTERM');
@@ -36,10 +55,15 @@ export async function runServer(
     stopped ??= ended(child, exited);
     return stopped;
   };
+  const stopReady = async () => {
+    const died = stopped === undefined ? (child.exitCode ?? child.signalCode) : null;
+    await stop();
+    if (died !== null) throw lines.errorOf(`the server ended with ${died} before it was stopped`);
+  };
   try {
-    const url = await readyAt(child);
+    const url = await readyAt(child, lines);
     release(child);
-    return { url, stop };
+    return { url, stop: stopReady, advance: (ms) => advance(child, lines, ms) };
   } catch (error) {
     await stop();
     throw error;
@@ -64,34 +88,90 @@ function inherited(): NodeJS.ProcessEnv {
 
 const LINES_KEPT = 40;
 
-/** Resolves with the address in the log. */
-function readyAt(child: ChildProcess): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const lines: string[] = [];
-    const fail = (why: string) => reject(new Error(`the server ${why}\n${lines.join('\n')}`));
-    child.once('error', (error) => fail(`cannot be run: ${error.message}`));
-    // `close` comes after the last line of output, `exit` may come before it.
-    child.once('close', (code, signal) => fail(`ended with ${code ?? signal} before it was ready`));
-    for (const stream of [child.stdout, child.stderr]) {
+/** The end of the server's log, for errors. */
+class LastLines {
+  readonly #kept: string[] = [];
+  readonly #listeners: ((line: string) => void)[] = [(line) => this.#keep(line)];
+
+  constructor({ stdout, stderr }: ChildProcess, log: ServerLog) {
+    if (log !== 'silent') this.onLine(log === 'inherit' ? writeLine : log);
+    for (const stream of [stdout, stderr]) {
       stream?.setEncoding('utf8');
       let rest = '';
       stream?.on('data', (text: string) => {
         const whole = (rest + text).split('\n');
         rest = whole.pop() ?? '';
-        lines.push(...whole);
-        lines.splice(0, lines.length - LINES_KEPT);
-        const ready = whole.find((line) => line.includes('"msg":"ready"'));
-        const url = /"url":"([^"]+)"/.exec(ready ?? '')?.[1];
-        if (url !== undefined) resolve(url);
+        for (const line of whole) for (const listener of this.#listeners) listener(line);
       });
     }
+  }
+
+  onLine(listener: (line: string) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  errorOf(what: string): Error {
+    return new Error([what, ...this.#kept].join('\n'));
+  }
+
+  #keep(line: string): void {
+    this.#kept.push(line);
+    if (this.#kept.length > LINES_KEPT) this.#kept.shift();
+  }
+}
+
+const writeLine = (line: string) => void process.stderr.write(`${line}\n`);
+
+/** Resolves with the address in the log. */
+function readyAt(child: ChildProcess, lines: LastLines): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const fail = (why: string) => reject(lines.errorOf(`the server ${why}`));
+    child.once('error', (error) => fail(`cannot be run: ${error.message}`));
+    // `close` comes after the last line of output, `exit` may come before it.
+    child.once('close', (code, signal) => fail(`ended with ${code ?? signal} before it was ready`));
+    lines.onLine((line) => {
+      const url = line.includes('"msg":"ready"') ? /"url":"([^"]+)"/.exec(line)?.[1] : undefined;
+      if (url !== undefined) resolve(url);
+    });
   });
 }
 
 /** A test that forgets to stop the server must not keep the process alive. */
 function release(child: ChildProcess): void {
   child.unref();
+  child.channel?.unref();
   for (const stream of [child.stdout, child.stderr]) (stream as Socket | null)?.unref();
+}
+
+/** The orders of this process; see `src/server/manual-time.ts`. */
+let orders = 0;
+
+/** @throws Error if the server does not get done what is due, or ends */
+async function advance(child: ChildProcess, lines: LastLines, advanceMs: number): Promise<number> {
+  orders += 1;
+  const order = orders;
+  child.channel?.ref();
+  child.ref();
+  try {
+    return await new Promise((resolve, reject) => {
+      const onMessage = (answer: { order: number; now: number; error?: string }) => {
+        if (answer.order !== order) return;
+        settle();
+        if (answer.error === undefined) resolve(answer.now);
+        else reject(new Error(answer.error));
+      };
+      const onEnd = () => {
+        settle();
+        reject(lines.errorOf('the server has ended'));
+      };
+      const settle = () => child.off('message', onMessage).off('close', onEnd);
+      child.on('message', onMessage).once('close', onEnd);
+      child.send({ order, advanceMs }, (error) => error && onEnd());
+    });
+  } finally {
+    child.channel?.unref();
+    child.unref();
+  }
 }
 
 /** After this time the server is killed. */

@@ -6,13 +6,12 @@
 import { after } from '../client/time.js';
 import type { WorkerTask } from '../generated/types.js';
 import { Claim, isLoss, type ReportSink, type Said } from './claim.js';
-import { FatalError } from './errors.js';
 import { failureOf, messageOf } from './failure.js';
 import type { Handler, Task } from './handlers.js';
 import type { TaskEnding } from './options.js';
 import type { Outcome } from './outbox.js';
 import type { Reporter } from './reporter.js';
-import { conforming, type Schema } from './schemas.js';
+import { runHandler } from './run-handler.js';
 import { textOf } from './texts.js';
 
 export interface TasksSettings {
@@ -137,7 +136,11 @@ export class Tasks {
 
   async #handle(claim: Claim, task: Task): Promise<Ended> {
     try {
-      const output = await run(this.#settings.handlers.get(task.handler_name), task, claim);
+      const output = await runHandler(
+        this.#settings.handlers.get(task.handler_name),
+        task,
+        claim.context,
+      );
       if (claim.isLost) return { ending: 'dropped', said: undefined };
       return { ending: 'completed', said: { kind: 'complete', output } };
     } catch (error) {
@@ -204,29 +207,6 @@ export class Tasks {
       const message = messageOf(`the output was rejected: ${error}`);
       await this.#report(claim, { kind: 'fail', message, retryable: false });
     }
-  }
-}
-
-/** @throws whatever the handler throws; a schema mismatch is permanent, since a retry would not change it */
-async function run(handler: Handler | undefined, task: Task, claim: Claim): Promise<object> {
-  if (handler === undefined)
-    throw new Error(`this worker has no handler named ${task.handler_name}`);
-  const { params, output } = handler;
-  const given =
-    params === undefined
-      ? task
-      : { ...task, params: await checked(params, task.params, 'the params') };
-  const returned = (await handler.run(given as Task, claim.context)) ?? {};
-  const value = output === undefined ? returned : await checked(output, returned, 'the output');
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
-  throw new FatalError(`the output must be an object, not ${textOf(value)}`);
-}
-
-async function checked(schema: Schema<unknown>, value: unknown, what: string): Promise<unknown> {
-  try {
-    return await conforming(schema, value);
-  } catch (cause) {
-    throw new FatalError(`${what} are not valid: ${textOf(cause)}`, { cause });
   }
 }
 

@@ -10,10 +10,10 @@ import type { WorkerTask } from '../generated/types.js';
 import { adviceFor } from './advice.js';
 import { Exchanges } from './exchanges.js';
 import { failureMessage, isRefusal } from './failure-messages.js';
-import type { Handler, HandlerFunction, HandlerWithSchemas, Named } from './handlers.js';
+import type { Handler, Named } from './handlers.js';
 import type { WorkerOptions } from './options.js';
 import { Reporter } from './reporter.js';
-import { expectSchema } from './schemas.js';
+import { handlersOf } from './run-handler.js';
 import { interrupted, newWorkerId, watchUncaught } from './surroundings.js';
 import { Tasks } from './tasks.js';
 import { memberOf, textOf } from './texts.js';
@@ -240,20 +240,6 @@ export class Worker<P extends Named = Named, O = object> {
       // The worker has stopped, or polls report what is wrong with the server.
     }
   }
-}
-
-function handlersOf(given: object): ReadonlyMap<string, Handler> {
-  const handlers = new Map<string, Handler>();
-  for (const [name, one] of Object.entries<HandlerFunction | HandlerWithSchemas>(
-    given as Record<string, HandlerFunction | HandlerWithSchemas>,
-  )) {
-    const { params, output, run } = typeof one === 'function' ? { run: one } : one;
-    if (typeof run !== 'function') throw new TypeError(`the handler ${name} has no run function`);
-    if (params !== undefined) expectSchema(params, `params of the handler ${name}`);
-    if (output !== undefined) expectSchema(output, `output of the handler ${name}`);
-    handlers.set(name, { params, output, run: run as HandlerFunction });
-  }
-  return handlers;
 }
 
 interface Numbers {

@@ -339,6 +339,25 @@ def test_run_waits_no_longer_than_it_is_told(client: Client) -> None:
         asyncio.run(asynchronously())
 
 
+def test_run_waits_for_the_start_of_collected_creations(client: Client) -> None:
+    debounce = {"wait_ms": 500}
+    client.sequences.create(name="test", version=1, debounce=debounce, blocks=[GREET])
+    result = client.instances.run("test", {"name": "Ada"}, timeout=60)
+    assert result.outputs == {"greet": {"hello": "Ada"}}
+
+    async def asynchronously() -> dict[str, Any]:
+        async with AsyncClient(tenant=client.settings.tenant) as other:
+            return (await other.instances.run("test", {"name": "Bob"}, timeout=60)).outputs
+
+    assert asyncio.run(asynchronously()) == {"greet": {"hello": "Bob"}}
+
+    later = {"wait_ms": 60_000}
+    client.sequences.create(name="later", version=1, debounce=later, blocks=[GREET])
+    with pytest.raises(RunTimeout) as raised:
+        client.instances.run("later", {"name": "Ada"}, timeout=2)
+    assert client.pending_starts.get(raised.value.instance_id).count == 1
+
+
 def test_a_stream_that_breaks_tells_nothing_twice(client: Client) -> None:
     steps = [GREET.model_copy(update={"id": f"step-{n}"}) for n in range(4)]
     id = client.instances.create(sequence_id=stored(client, *steps)).id

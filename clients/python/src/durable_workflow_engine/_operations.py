@@ -105,6 +105,12 @@ class SequencesOperations(Resource):
         created_at: datetime | str | None = None,
         on_failure: Sequence[models.FailureHook | JsonObject] | None = None,
         on_cancel: Sequence[models.CancelHook | JsonObject] | None = None,
+        concurrency: models.CreateSequenceConcurrency | JsonObject | None = None,
+        throttle: models.CreateSequenceThrottle | JsonObject | None = None,
+        cancel_on: Sequence[models.CancelOn | JsonObject] | None = None,
+        debounce: models.CreateSequenceDebounce | JsonObject | None = None,
+        batch: models.CreateSequenceBatch | JsonObject | None = None,
+        searchable: Sequence[str] | None = None,
         interceptors: Literal[False] | None = None,
         sla: Literal[False] | None = None,
         strict: bool | None = None,
@@ -133,6 +139,16 @@ class SequencesOperations(Resource):
                 failed step does not stop the next.
             on_cancel: Steps that run in the server after an instance was cancelled, in order.
                 A failed step does not stop the next.
+            concurrency: Limits how many instances of the sequence, in all versions, run at
+                once.
+            throttle: Puts off starts of instances of the sequence, in all versions.
+            cancel_on: Events, sent after the creation of an instance, that cancel it.
+            debounce: Of creations in quick succession, only the last one starts an instance.
+            batch: One instance starts with the data of several creations: context.data.items
+                is their list.
+            searchable: Paths below context.data, such as customer.email, or with metadata as
+                their first name below the metadata. Instances are found by the texts and
+                numbers there.
             interceptors: Not supported.
             sla: Not supported.
             strict: Also refuses definitions with warnings. Default: False.
@@ -158,6 +174,12 @@ class SequencesOperations(Resource):
                 "created_at": created_at,
                 "on_failure": on_failure,
                 "on_cancel": on_cancel,
+                "concurrency": concurrency,
+                "throttle": throttle,
+                "cancel_on": cancel_on,
+                "debounce": debounce,
+                "batch": batch,
+                "searchable": searchable,
                 "interceptors": interceptors,
                 "sla": sla,
             },
@@ -179,6 +201,12 @@ class SequencesOperations(Resource):
         created_at: datetime | str | None = None,
         on_failure: Sequence[models.FailureHook | JsonObject] | None = None,
         on_cancel: Sequence[models.CancelHook | JsonObject] | None = None,
+        concurrency: models.CreateSequenceConcurrency | JsonObject | None = None,
+        throttle: models.CreateSequenceThrottle | JsonObject | None = None,
+        cancel_on: Sequence[models.CancelOn | JsonObject] | None = None,
+        debounce: models.CreateSequenceDebounce | JsonObject | None = None,
+        batch: models.CreateSequenceBatch | JsonObject | None = None,
+        searchable: Sequence[str] | None = None,
         interceptors: Literal[False] | None = None,
         sla: Literal[False] | None = None,
         strict: bool | None = None,
@@ -206,6 +234,16 @@ class SequencesOperations(Resource):
                 failed step does not stop the next.
             on_cancel: Steps that run in the server after an instance was cancelled, in order.
                 A failed step does not stop the next.
+            concurrency: Limits how many instances of the sequence, in all versions, run at
+                once.
+            throttle: Puts off starts of instances of the sequence, in all versions.
+            cancel_on: Events, sent after the creation of an instance, that cancel it.
+            debounce: Of creations in quick succession, only the last one starts an instance.
+            batch: One instance starts with the data of several creations: context.data.items
+                is their list.
+            searchable: Paths below context.data, such as customer.email, or with metadata as
+                their first name below the metadata. Instances are found by the texts and
+                numbers there.
             interceptors: Not supported.
             sla: Not supported.
             strict: Also refuses definitions with warnings. Default: False.
@@ -231,6 +269,12 @@ class SequencesOperations(Resource):
                 "created_at": created_at,
                 "on_failure": on_failure,
                 "on_cancel": on_cancel,
+                "concurrency": concurrency,
+                "throttle": throttle,
+                "cancel_on": cancel_on,
+                "debounce": debounce,
+                "batch": batch,
+                "searchable": searchable,
                 "interceptors": interceptors,
                 "sla": sla,
             },
@@ -260,8 +304,8 @@ class SequencesOperations(Resource):
             name_contains: Case-insensitive.
             newest_only: Only the newest version of each name, with the number of versions.
                 Default: False.
-            include_definition: False: omits blocks, input_schema, on_failure and on_cancel.
-                Default: True.
+            include_definition: False: omits the definition: blocks, input_schema, hooks,
+                limits and the like. Default: True.
             offset: Number of rows to skip. Default: 0.
             limit: Maximum number of rows. Larger values are lowered to 1000. Default: 200.
             cursor: Position after which the list continues. From the header x-next-cursor of
@@ -500,6 +544,34 @@ class SequencesOperations(Resource):
             },
         )
 
+    def steps(
+        self,
+        id: str,
+        *,
+        since: datetime | str | None = None,
+        all_versions: bool | None = None,
+    ) -> models.SequenceSteps:
+        """Count runs, failures and durations of each block of a version.
+
+        For the root key and for keys with the capability operator or publisher or auditor or
+        starter. Unknown parameters are refused.
+
+        Args:
+            since: Default: an hour ago. At most seven days ago.
+            all_versions: Runs of all versions of the name. Open executions are always those
+                of this version. Default: False.
+        """
+        return self._call(
+            "GET",
+            path("/sequences/{id}/steps", id=id),
+            models.SequenceSteps,
+            query={
+                "since": since,
+                "all_versions": all_versions,
+            },
+            repeatable=True,
+        )
+
 
 class InstancesOperations(Resource):
     """The operations `instances.*`."""
@@ -524,7 +596,8 @@ class InstancesOperations(Resource):
         dry_run: bool | None = None,
         dry_run_auto_approve: bool | None = None,
         budget: Literal[False] | None = None,
-    ) -> models.InstanceCreated:
+        wait_ms: int | None = None,
+    ) -> models.InstanceResult | models.InstanceCreated:
         """Create an instance of a sequence.
 
         If idempotency_key matches an instance of the tenant, its id is returned with
@@ -554,11 +627,16 @@ class InstancesOperations(Resource):
             dry_run_auto_approve: In a dry run, approvals get their first choice. Default:
                 False.
             budget: Not supported.
+            wait_ms: Maximum wait in ms for the end of the instance. Larger values are lowered
+                to 60000. Default: 0.
         """
         return self._call(
             "POST",
             "/instances",
-            models.InstanceCreated,
+            models.InstanceResult | models.InstanceCreated,
+            query={
+                "wait_ms": wait_ms,
+            },
             body={
                 "sequence_id": sequence_id,
                 "sequence": sequence,
@@ -589,7 +667,7 @@ class InstancesOperations(Resource):
         """Create up to 10,000 instances, all or none.
 
         For the root key and for keys with the capability operator or starter. The header
-        x-tenant-id may be left out.
+        x-tenant-id may be left out. Unknown parameters are refused.
         """
         return self._call(
             "POST",
@@ -617,6 +695,8 @@ class InstancesOperations(Resource):
         created_before: datetime | str | None = None,
         updated_after: datetime | str | None = None,
         updated_before: datetime | str | None = None,
+        failed_after: datetime | str | None = None,
+        failed_before: datetime | str | None = None,
         failure: str | None = None,
         failure_code: str | None = None,
         failure_block: str | None = None,
@@ -645,6 +725,8 @@ class InstancesOperations(Resource):
             created_before: Only objects created before this time.
             updated_after: Only instances changed after this time.
             updated_before: Only instances changed before this time.
+            failed_after: Only instances that failed after this time.
+            failed_before: Only instances that failed before this time.
             failure: Part of the failure's message or code; case-insensitive.
             failure_code: Code of the failure.
             failure_block: block_id of the failure.
@@ -676,6 +758,8 @@ class InstancesOperations(Resource):
                 "created_before": created_before,
                 "updated_after": updated_after,
                 "updated_before": updated_before,
+                "failed_after": failed_after,
+                "failed_before": failed_before,
                 "failure": failure,
                 "failure_code": failure_code,
                 "failure_block": failure_block,
@@ -706,6 +790,8 @@ class InstancesOperations(Resource):
         created_before: datetime | str | None = None,
         updated_after: datetime | str | None = None,
         updated_before: datetime | str | None = None,
+        failed_after: datetime | str | None = None,
+        failed_before: datetime | str | None = None,
         failure: str | None = None,
         failure_code: str | None = None,
         failure_block: str | None = None,
@@ -734,6 +820,8 @@ class InstancesOperations(Resource):
             created_before: Only objects created before this time.
             updated_after: Only instances changed after this time.
             updated_before: Only instances changed before this time.
+            failed_after: Only instances that failed after this time.
+            failed_before: Only instances that failed before this time.
             failure: Part of the failure's message or code; case-insensitive.
             failure_code: Code of the failure.
             failure_block: block_id of the failure.
@@ -765,6 +853,8 @@ class InstancesOperations(Resource):
                 "created_before": created_before,
                 "updated_after": updated_after,
                 "updated_before": updated_before,
+                "failed_after": failed_after,
+                "failed_before": failed_before,
                 "failure": failure,
                 "failure_code": failure_code,
                 "failure_block": failure_block,
@@ -775,6 +865,88 @@ class InstancesOperations(Resource):
                 "offset": offset,
                 "limit": limit,
                 "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+    def counts(
+        self,
+        *,
+        tenant_id: str | None = None,
+        namespace: str | None = None,
+        sequence_id: str | None = None,
+        sequence_name: str | None = None,
+        sequence: str | None = None,
+        sequence_version: int | None = None,
+        parent_instance_id: str | None = None,
+        ids: Sequence[str] | None = None,
+        waiting_for: models.BatchActionFilterWaitingFor | None = None,
+        created_after: datetime | str | None = None,
+        created_before: datetime | str | None = None,
+        updated_after: datetime | str | None = None,
+        updated_before: datetime | str | None = None,
+        failed_after: datetime | str | None = None,
+        failed_before: datetime | str | None = None,
+        failure: str | None = None,
+        failure_code: str | None = None,
+        failure_block: str | None = None,
+        failure_handler: str | None = None,
+        failure_reason: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> models.InstanceCounts:
+        """Count matching instances by state.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id overrides it.
+            sequence_name: Includes every version of the sequences with this name.
+            sequence: Alias of sequence_name.
+            sequence_version: Version of the sequence.
+            parent_instance_id: Children of this instance.
+            ids: At most 1000 instances.
+            waiting_for: Instances with a step that waits for it (see explain).
+            created_after: Only objects created after this time.
+            created_before: Only objects created before this time.
+            updated_after: Only instances changed after this time.
+            updated_before: Only instances changed before this time.
+            failed_after: Only instances that failed after this time.
+            failed_before: Only instances that failed before this time.
+            failure: Part of the failure's message or code; case-insensitive.
+            failure_code: Code of the failure.
+            failure_block: block_id of the failure.
+            failure_handler: Handler of the failure.
+            failure_reason: Reason of the failure, as in /instances/failures.
+            metadata: One parameter metadata.<key>=<value> for each equality on a top-level
+                text of the metadata; all must hold, and at most 16 are possible.
+        """
+        return self._call(
+            "GET",
+            "/instances/counts",
+            models.InstanceCounts,
+            query={
+                "tenant_id": tenant_id,
+                "namespace": namespace,
+                "sequence_id": sequence_id,
+                "sequence_name": sequence_name,
+                "sequence": sequence,
+                "sequence_version": sequence_version,
+                "parent_instance_id": parent_instance_id,
+                "ids": ids,
+                "waiting_for": waiting_for,
+                "created_after": created_after,
+                "created_before": created_before,
+                "updated_after": updated_after,
+                "updated_before": updated_before,
+                "failed_after": failed_after,
+                "failed_before": failed_before,
+                "failure": failure,
+                "failure_code": failure_code,
+                "failure_block": failure_block,
+                "failure_handler": failure_handler,
+                "failure_reason": failure_reason,
+                "metadata": metadata,
             },
             repeatable=True,
         )
@@ -883,7 +1055,8 @@ class InstancesOperations(Resource):
         *,
         signal_type: str | models.SendSignalSignalType | JsonObject,
         payload: Any = None,
-    ) -> models.SignalAccepted:
+        wait_ms: int | None = None,
+    ) -> models.SignalAnswer | models.SignalAccepted:
         """Send a signal to an instance.
 
         pause pauses, resume resumes a paused instance, cancel cancels, update_context merges
@@ -895,11 +1068,16 @@ class InstancesOperations(Resource):
         Args:
             signal_type: pause, resume, cancel, update_context or custom:<name> with any name.
                 The form {"custom": name} is accepted too.
+            wait_ms: Maximum wait in ms for a step to take the signal. Larger values are
+                lowered to 60000. Default: 0.
         """
         return self._call(
             "POST",
             path("/instances/{id}/signals", id=id),
-            models.SignalAccepted,
+            models.SignalAnswer | models.SignalAccepted,
+            query={
+                "wait_ms": wait_ms,
+            },
             body={
                 "signal_type": signal_type,
                 "payload": payload,
@@ -1214,6 +1392,7 @@ class InstancesOperations(Resource):
         payload: Any = None,
         dry_run: bool | None = None,
         orphans: bool | None = None,
+        per_minute: int | None = None,
         limit: int | None = None,
         async_: bool | None = None,
     ) -> models.BatchActionResult | models.BulkJob:
@@ -1225,6 +1404,8 @@ class InstancesOperations(Resource):
             dry_run: Only counts: nothing is changed. Default: False.
             orphans: Also retries children whose parents continued without them. Default:
                 skips them. Default: False.
+            per_minute: Maximum number of instances changed per minute, spread evenly; runs as
+                a job.
             limit: Default: 1000.
             async_: Answers 202 with a job immediately, as does the header Prefer:
                 respond-async. Default: False.
@@ -1243,6 +1424,7 @@ class InstancesOperations(Resource):
                 "payload": payload,
                 "dry_run": dry_run,
                 "orphans": orphans,
+                "per_minute": per_minute,
                 "limit": limit,
             },
         )
@@ -1252,17 +1434,23 @@ class InstancesOperations(Resource):
         id: str,
         *,
         block_id: str | None = None,
+        level: Sequence[str] | None = None,
+        text: str | None = None,
+        order: Literal["oldest", "newest"] | None = None,
         offset: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         max_bytes: int | None = None,
     ) -> Page[models.StepLogLine]:
-        """List the log lines of steps, oldest first.
+        """List the log lines of steps, oldest first unless order says otherwise.
 
         For the root key and for keys with the capability operator or auditor or starter.
         Unknown parameters are refused.
 
         Args:
+            level: Any of these levels, such as warn,error.
+            text: Part of the message; case-insensitive.
+            order: Sort order. Default: "oldest".
             offset: Number of rows to skip. Default: 0.
             limit: Maximum number of rows.
             cursor: Position after which the list continues. From the header x-next-cursor of
@@ -1275,6 +1463,9 @@ class InstancesOperations(Resource):
             models.StepLogLine,
             query={
                 "block_id": block_id,
+                "level": level,
+                "text": text,
+                "order": order,
                 "offset": offset,
                 "limit": limit,
                 "cursor": cursor,
@@ -1458,6 +1649,97 @@ class InstancesOperations(Resource):
             },
         )
 
+    def dry_run(
+        self,
+        instance_id: str,
+        *,
+        name: str,
+        version: int,
+        blocks: Sequence[models.Block | JsonObject],
+        id: str | None = None,
+        tenant_id: str | None = None,
+        namespace: str | None = None,
+        deprecated: bool | None = None,
+        hold: bool | None = None,
+        status: models.SequenceStatus | None = None,
+        input_schema: JsonObject | None = None,
+        created_at: datetime | str | None = None,
+        on_failure: Sequence[models.FailureHook | JsonObject] | None = None,
+        on_cancel: Sequence[models.CancelHook | JsonObject] | None = None,
+        concurrency: models.CreateSequenceConcurrency | JsonObject | None = None,
+        throttle: models.CreateSequenceThrottle | JsonObject | None = None,
+        cancel_on: Sequence[models.CancelOn | JsonObject] | None = None,
+        debounce: models.CreateSequenceDebounce | JsonObject | None = None,
+        batch: models.CreateSequenceBatch | JsonObject | None = None,
+        searchable: Sequence[str] | None = None,
+        interceptors: Literal[False] | None = None,
+        sla: Literal[False] | None = None,
+    ) -> models.DryRun:
+        """Run a definition that is not stored on the initial data of an instance, as a dry run.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            version: Unique with tenant, namespace and name.
+            blocks: At most 5000 blocks in total, 64 levels deep.
+            id: Default: generated.
+            tenant_id: Required. May be blank with the header x-tenant-id; else both must be
+                equal. Must not be . or .., or begin or end with spaces or tabs.
+            deprecated: Default: False.
+            hold: Lookups by name without version exclude it until lifted or promoted.
+                Default: False.
+            status: Default: "production".
+            input_schema: Schema of context.data; other data is answered 422. JSON Schema
+                2020-12 without pattern, patternProperties and recursive references. At most
+                65536 bytes, and with references followed 5000 values, 1000 schemas, keywords
+                and listed names, and 100 schemas within one another.
+            on_failure: Steps that run in the server after an instance has failed, in order. A
+                failed step does not stop the next.
+            on_cancel: Steps that run in the server after an instance was cancelled, in order.
+                A failed step does not stop the next.
+            concurrency: Limits how many instances of the sequence, in all versions, run at
+                once.
+            throttle: Puts off starts of instances of the sequence, in all versions.
+            cancel_on: Events, sent after the creation of an instance, that cancel it.
+            debounce: Of creations in quick succession, only the last one starts an instance.
+            batch: One instance starts with the data of several creations: context.data.items
+                is their list.
+            searchable: Paths below context.data, such as customer.email, or with metadata as
+                their first name below the metadata. Instances are found by the texts and
+                numbers there.
+            interceptors: Not supported.
+            sla: Not supported.
+        """
+        return self._call(
+            "POST",
+            path("/instances/{id}/dry-run", id=instance_id),
+            models.DryRun,
+            body={
+                "id": id,
+                "tenant_id": tenant_id or self._tenant,
+                "namespace": namespace or self._namespace,
+                "name": name,
+                "version": version,
+                "blocks": blocks,
+                "deprecated": deprecated,
+                "hold": hold,
+                "status": status,
+                "input_schema": input_schema,
+                "created_at": created_at,
+                "on_failure": on_failure,
+                "on_cancel": on_cancel,
+                "concurrency": concurrency,
+                "throttle": throttle,
+                "cancel_on": cancel_on,
+                "debounce": debounce,
+                "batch": batch,
+                "searchable": searchable,
+                "interceptors": interceptors,
+                "sla": sla,
+            },
+            repeatable=True,
+        )
+
     def effects(
         self,
         id: str,
@@ -1505,7 +1787,8 @@ class InstancesOperations(Resource):
 
         Args:
             tenant_id: The header x-tenant-id overrides it.
-            failed_after: Only instances that failed after this time.
+            failed_after: Only instances that failed after this time: the start of the period
+                of counts, new and share.
             failed_before: Only instances that failed before this time.
         """
         return self._call(
@@ -1522,6 +1805,75 @@ class InstancesOperations(Resource):
             repeatable=True,
         )
 
+    def failure_attributes(
+        self,
+        *,
+        failure_code: str,
+        failure_reason: str,
+        tenant_id: str | None = None,
+        namespace: str | None = None,
+        sequence_name: str | None = None,
+        failed_after: datetime | str | None = None,
+        failed_before: datetime | str | None = None,
+        failure_handler: str | None = None,
+    ) -> models.FailureAttributes:
+        """Compare the failed instances of one cause with other runs.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id overrides it.
+            failed_after: Only instances that failed after this time: the start of the period
+                of counts, new and share.
+            failed_before: Only instances that failed before this time.
+        """
+        return self._call(
+            "GET",
+            "/instances/failures/attributes",
+            models.FailureAttributes,
+            query={
+                "tenant_id": tenant_id,
+                "namespace": namespace,
+                "sequence_name": sequence_name,
+                "failed_after": failed_after,
+                "failed_before": failed_before,
+                "failure_code": failure_code,
+                "failure_reason": failure_reason,
+                "failure_handler": failure_handler,
+            },
+            repeatable=True,
+        )
+
+    def slowest(
+        self,
+        *,
+        sequence_id: str,
+        block: str | None = None,
+        limit: int | None = None,
+    ) -> models.SlowestRuns:
+        """List the slowest of the newest instances of a version, as a whole or at a block.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            sequence_id: The version.
+            block: Id of a block of the version. Default: the whole instance.
+            limit: Maximum number of rows. Default: 20.
+        """
+        return self._call(
+            "GET",
+            "/instances/slowest",
+            models.SlowestRuns,
+            query={
+                "sequence_id": sequence_id,
+                "block": block,
+                "limit": limit,
+            },
+            repeatable=True,
+        )
+
 
 class ApprovalsOperations(Resource):
     """The operations `approvals.*`."""
@@ -1534,6 +1886,7 @@ class ApprovalsOperations(Resource):
         sequence_id: str | None = None,
         sequence_name: str | None = None,
         sequence: str | None = None,
+        group: str | None = None,
         offset: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
@@ -1547,6 +1900,8 @@ class ApprovalsOperations(Resource):
             tenant_id: The header x-tenant-id overrides it.
             sequence_name: Includes every version of the sequences with this name.
             sequence: Alias of sequence_name.
+            group: Only approvals that name this group; takes a tenant. Letters, digits and .
+                _ @ : / + -
             offset: Number of rows to skip. Default: 0.
             limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
             cursor: Position after which the list continues. From the header x-next-cursor of
@@ -1563,6 +1918,7 @@ class ApprovalsOperations(Resource):
                 "sequence_id": sequence_id,
                 "sequence_name": sequence_name,
                 "sequence": sequence,
+                "group": group,
                 "offset": offset,
                 "limit": limit,
                 "cursor": cursor,
@@ -1669,6 +2025,66 @@ class ApprovalsOperations(Resource):
         )
 
 
+class LogsOperations(Resource):
+    """The operations `logs.*`."""
+
+    def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        block_id: str | None = None,
+        level: Sequence[str] | None = None,
+        text: str | None = None,
+        instance_id: str | None = None,
+        namespace: str | None = None,
+        sequence_id: str | None = None,
+        sequence_name: str | None = None,
+        sequence: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[models.LogLine]:
+        """List the log lines of steps of all instances of a tenant, newest first.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id overrides it.
+            level: Any of these levels, such as warn,error.
+            text: Part of the message; case-insensitive.
+            sequence_name: Includes every version of the sequences with this name.
+            sequence: Alias of sequence_name.
+            since: Only lines stored after this time.
+            until: Only lines stored before this time.
+            limit: Maximum number of rows. Larger values are lowered to 500. Default: 100.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
+        """
+        return self._pages(
+            "GET",
+            "/logs",
+            models.LogLine,
+            query={
+                "tenant_id": tenant_id,
+                "block_id": block_id,
+                "level": level,
+                "text": text,
+                "instance_id": instance_id,
+                "namespace": namespace,
+                "sequence_id": sequence_id,
+                "sequence_name": sequence_name,
+                "sequence": sequence,
+                "since": since,
+                "until": until,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+
 class BulkJobsOperations(Resource):
     """The operations `bulk_jobs.*`."""
 
@@ -1709,7 +2125,7 @@ class BulkJobsOperations(Resource):
         )
 
     def get(self, id: str) -> models.BulkJob:
-        """Get the progress of a bulk job.
+        """Get the progress of a bulk job, and the outcome of a retry.
 
         For the root key and for keys with the capability operator or auditor or starter.
         """
@@ -1744,7 +2160,7 @@ class RateLimitsOperations(Resource):
         window_seconds: int,
         if_unchanged_since: datetime | str | None = None,
     ) -> models.RateLimit:
-        """Set the rate limit of a key.
+        """Set the rate limit of a key, or with * in it of every key that matches.
 
         For the root key and for keys with the capability operator.
 
@@ -1763,6 +2179,18 @@ class RateLimitsOperations(Resource):
             repeatable=True,
         )
 
+    def get(self, key: str) -> models.RateLimit:
+        """Get the rate limit that applies to a key.
+
+        For the root key and for keys with the capability operator or auditor.
+        """
+        return self._call(
+            "GET",
+            path("/rate-limits/{key}", key=key),
+            models.RateLimit,
+            repeatable=True,
+        )
+
     def list(
         self,
         *,
@@ -1770,7 +2198,7 @@ class RateLimitsOperations(Resource):
         offset: int | None = None,
         limit: int | None = None,
     ) -> Page[models.RateLimit]:
-        """List rate limits by key.
+        """List rate limits and patterns by key.
 
         For the root key and for keys with the capability operator or auditor. Unknown
         parameters are refused.
@@ -1793,7 +2221,7 @@ class RateLimitsOperations(Resource):
         )
 
     def delete(self, key: str) -> None:
-        """Delete the rate limit of a key, which becomes unlimited.
+        """Delete the rate limit of a key, to which then the best pattern applies, if any.
 
         For the root key and for keys with the capability operator.
         """
@@ -1978,6 +2406,7 @@ class WorkersOperations(Resource):
         operator or worker.
 
         Args:
+            worker_id: Must not begin with endpoint:.
             limit: Maximum number of tasks; 0 claims none. Larger values are lowered to 1000.
                 Default: 1.
             wait_ms: Maximum wait in ms if there is no task. Larger values are lowered to
@@ -2012,6 +2441,7 @@ class WorkersOperations(Resource):
         For the root key and for keys with the capability operator or worker.
 
         Args:
+            worker_id: Must not begin with endpoint:.
             limit: Maximum number of tasks; 0 claims none. Larger values are lowered to 1000.
                 Default: 1.
             wait_ms: Maximum wait in ms if there is no task. Larger values are lowered to
@@ -2048,6 +2478,7 @@ class WorkersOperations(Resource):
         root key and for keys with the capability operator or worker.
 
         Args:
+            worker_id: Must not begin with endpoint:.
             results: Results, each checked separately, in this order.
             poll: At most 100 pairs of a handler and a queue.
             end_polls: For a worker that stops: answers its waiting polls at once. Default:
@@ -2291,6 +2722,114 @@ class WorkersOperations(Resource):
                 "alive_within_secs": alive_within_secs,
                 "include_stale": include_stale,
             },
+            repeatable=True,
+        )
+
+
+class WorkerEndpointsOperations(Resource):
+    """The operations `worker_endpoints.*`."""
+
+    def put(
+        self,
+        name: str,
+        *,
+        handlers: Sequence[str],
+        url: str,
+        tenant_id: str | None = None,
+        secret: str | None = None,
+        concurrency: int | None = None,
+        timeout_ms: int | None = None,
+        enabled: bool | None = None,
+        receives_secrets: bool | None = None,
+        if_unchanged_since: datetime | str | None = None,
+    ) -> models.WorkerEndpoint:
+        """Set an endpoint to which the tasks of handlers are delivered by signed POST.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            handlers: The handlers whose tasks are delivered, from every queue.
+            url: http or https, without credentials; a public address unless the deployment
+                allows others.
+            tenant_id: Must equal the header x-tenant-id, if sent. Must not be . or .., or
+                begin or end with spaces or tabs.
+            secret: Key of the signatures: whsec_ and base64 as in Standard Webhooks, or any
+                text. Required for a new endpoint; never returned. Must not be [REDACTED].
+            concurrency: Maximum number of requests at a time. Default: 10.
+            timeout_ms: Maximum time until the end of the response, in ms. Default: 30000.
+            enabled: False: no new tasks are delivered. Default: True.
+            receives_secrets: True: tasks are delivered with the secrets that they name.
+                Requires the capability secrets. Default: False.
+            if_unchanged_since: The updated_at that was read: 409 if it has changed.
+        """
+        return self._call(
+            "PUT",
+            path("/worker-endpoints/{name}", name=name),
+            models.WorkerEndpoint,
+            body={
+                "tenant_id": tenant_id,
+                "handlers": handlers,
+                "url": url,
+                "secret": secret,
+                "concurrency": concurrency,
+                "timeout_ms": timeout_ms,
+                "enabled": enabled,
+                "receives_secrets": receives_secrets,
+                "if_unchanged_since": if_unchanged_since,
+            },
+            repeatable=True,
+        )
+
+    def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+    ) -> Page[models.WorkerEndpoint]:
+        """List the worker endpoints of the tenant by name, with their current state.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id overrides it.
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows.
+        """
+        return self._pages(
+            "GET",
+            "/worker-endpoints",
+            models.WorkerEndpoint,
+            query={
+                "tenant_id": tenant_id,
+                "offset": offset,
+                "limit": limit,
+            },
+            repeatable=True,
+        )
+
+    def get(self, name: str) -> models.WorkerEndpoint:
+        """Get a worker endpoint with its current state.
+
+        For the root key and for keys with the capability operator or auditor.
+        """
+        return self._call(
+            "GET",
+            path("/worker-endpoints/{name}", name=name),
+            models.WorkerEndpoint,
+            repeatable=True,
+        )
+
+    def delete(self, name: str) -> None:
+        """Delete a worker endpoint. Requests in flight still count.
+
+        For the root key and for keys with the capability operator.
+        """
+        return self._call(
+            "DELETE",
+            path("/worker-endpoints/{name}", name=name),
+            None,
             repeatable=True,
         )
 
@@ -2539,6 +3078,83 @@ class CronOperations(Resource):
             query={
                 "n": n,
             },
+            repeatable=True,
+        )
+
+
+class PendingStartsOperations(Resource):
+    """The operations `pending_starts.*`."""
+
+    def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        namespace: str | None = None,
+        sequence: str | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[models.PendingStart]:
+        """List the instances that are yet to start from collected creations, oldest first.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id overrides it.
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
+        """
+        return self._pages(
+            "GET",
+            "/pending-starts",
+            models.PendingStart,
+            query={
+                "tenant_id": tenant_id,
+                "namespace": namespace,
+                "sequence": sequence,
+                "offset": offset,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+    def get(self, id: str) -> models.PendingStart:
+        """Get an instance that is yet to start from collected creations.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        """
+        return self._call(
+            "GET",
+            path("/pending-starts/{id}", id=id),
+            models.PendingStart,
+            repeatable=True,
+        )
+
+    def start(self, id: str) -> models.PendingStart:
+        """Start the instance now, without waiting for more creations.
+
+        For the root key and for keys with the capability operator.
+        """
+        return self._call(
+            "POST",
+            path("/pending-starts/{id}/start", id=id),
+            models.PendingStart,
+            repeatable=True,
+        )
+
+    def drop(self, id: str) -> None:
+        """Drop the collected creations: the instance does not start.
+
+        For the root key and for keys with the capability operator.
+        """
+        return self._call(
+            "DELETE",
+            path("/pending-starts/{id}", id=id),
+            None,
             repeatable=True,
         )
 
@@ -3573,6 +4189,7 @@ class ApiKeysOperations(Resource):
         capabilities: Sequence[models.Capability],
         tenant_id: str | None = None,
         name: str | None = None,
+        groups: Sequence[str] | None = None,
         expires_at: datetime | str | None = None,
     ) -> models.KeyMinted:
         """Create a key for a tenant. Only this response has its secret.
@@ -3582,6 +4199,8 @@ class ApiKeysOperations(Resource):
         Args:
             tenant_id: Must not be . or .., or begin or end with spaces or tabs.
             name: Default: "".
+            groups: Groups for which the key answers approvals; only with the capability
+                approver.
         """
         return self._call(
             "POST",
@@ -3591,6 +4210,7 @@ class ApiKeysOperations(Resource):
                 "tenant_id": tenant_id or self._tenant,
                 "name": name,
                 "capabilities": capabilities,
+                "groups": groups,
                 "expires_at": expires_at,
             },
         )
@@ -3636,6 +4256,78 @@ class ApiKeysOperations(Resource):
             "DELETE",
             path("/api-keys/{id}", id=id),
             None,
+            repeatable=True,
+        )
+
+
+class ActionsOperations(Resource):
+    """The operations `actions.*`."""
+
+    def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        by: str | None = None,
+        kind: Literal[
+            "sequence",
+            "instance",
+            "bulk_job",
+            "pending_start",
+            "approval",
+            "release",
+            "migration",
+            "effect",
+            "credential",
+            "trigger",
+            "webhook",
+            "webhook_delivery",
+            "cron_schedule",
+            "rate_limit",
+            "worker_endpoint",
+            "api_key",
+            "tenant_limits",
+        ]
+        | None = None,
+        operation: str | None = None,
+        target: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[models.Action]:
+        """List what people and keys have changed, newest first.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id overrides it.
+            by: Name of the key.
+            target: Id or name of the changed object.
+            since: Only actions after this time.
+            until: Only actions before this time.
+            offset: Number of rows to skip. Default: 0.
+            limit: Maximum number of rows. Larger values are lowered to 1000. Default: 100.
+            cursor: Position after which the list continues. From the header x-next-cursor of
+                the previous page; instead of an offset.
+        """
+        return self._pages(
+            "GET",
+            "/actions",
+            models.Action,
+            query={
+                "tenant_id": tenant_id,
+                "by": by,
+                "kind": kind,
+                "operation": operation,
+                "target": target,
+                "since": since,
+                "until": until,
+                "offset": offset,
+                "limit": limit,
+                "cursor": cursor,
+            },
             repeatable=True,
         )
 
@@ -4043,8 +4735,10 @@ class TriggersOperations(Resource):
         self,
         *,
         slug: str,
-        sequence_name: str,
         tenant_id: str | None = None,
+        sequence_name: str | None = None,
+        publish: models.TriggerPublish | JsonObject | None = None,
+        verify: models.TriggerVerify | JsonObject | None = None,
         version: int | None = None,
         namespace: str | None = None,
         trigger_type: models.TriggerType | None = None,
@@ -4052,16 +4746,19 @@ class TriggersOperations(Resource):
         config: JsonObject | None = None,
         enabled: bool | None = None,
     ) -> models.Trigger:
-        """Create a trigger, which starts instances of a sequence from outside.
+        """Create a trigger, which starts instances or publishes events from outside.
 
         For the root key and for keys with the capability operator.
 
         Args:
             slug: Part of the address, unique on the server: letters, digits, dots, _, ~ and
                 -. Must not be . or ..
-            sequence_name: Name of the sequence, resolved at each fire.
             tenant_id: Must equal the header x-tenant-id, if sent. Must not be . or .., or
                 begin or end with spaces or tabs.
+            sequence_name: Name of the sequence, resolved at each fire. Exactly one of
+                sequence_name and publish.
+            publish: Publishes an event instead.
+            verify: Of webhook triggers, instead of secret: how requests are verified.
             version: Pins this version. Default: as for an instance created by name.
             namespace: Default: "default".
             trigger_type: webhook: a signed request to /webhooks/{slug}. event: every event
@@ -4079,6 +4776,8 @@ class TriggersOperations(Resource):
                 "slug": slug,
                 "tenant_id": tenant_id or self._tenant,
                 "sequence_name": sequence_name,
+                "publish": publish,
+                "verify": verify,
                 "version": version,
                 "namespace": namespace,
                 "trigger_type": trigger_type,
@@ -4146,7 +4845,9 @@ class TriggersOperations(Resource):
         slug: str,
         *,
         if_unchanged_since: datetime | str | Null | None = None,
-        sequence_name: str | None = None,
+        sequence_name: str | Null | None = None,
+        publish: models.TriggerPublish | JsonObject | Null | None = None,
+        verify: models.TriggerVerify | JsonObject | Null | None = None,
         version: int | Null | None = None,
         secret: str | Null | None = None,
         config: JsonObject | Null | None = None,
@@ -4158,6 +4859,10 @@ class TriggersOperations(Resource):
 
         Args:
             if_unchanged_since: The updated_at that was read: 409 if it has changed.
+            sequence_name: Name of the sequence, resolved at each fire. Exactly one of
+                sequence_name and publish.
+            publish: Publishes an event instead.
+            verify: Of webhook triggers, instead of secret: how requests are verified.
             secret: Authenticates callers. Never returned. Must not be [REDACTED].
             config: For event triggers: event_name, and optionally correlation_key to filter
                 events.
@@ -4169,6 +4874,8 @@ class TriggersOperations(Resource):
             body={
                 "if_unchanged_since": if_unchanged_since,
                 "sequence_name": sequence_name,
+                "publish": publish,
+                "verify": verify,
                 "version": version,
                 "secret": secret,
                 "config": config,
@@ -4190,7 +4897,7 @@ class TriggersOperations(Resource):
         )
 
     def fire(self, slug: str, body: JsonObject | None = None) -> models.TriggerFired:
-        """Start an instance now; the body is its context.data.
+        """Start an instance with the body as its context.data, or publish the event.
 
         For the root key and for keys with the capability operator.
         """
@@ -4202,7 +4909,7 @@ class TriggersOperations(Resource):
         )
 
     def receive(self, id: str, body: JsonObject) -> models.WebhookTaken:
-        """Start an instance with a signed request; the body is its context.data.
+        """Start an instance or publish an event with a verified request.
 
         Open to everyone.
         """
@@ -4229,7 +4936,7 @@ class EventsOperations(Resource):
     ) -> models.EventReceipt:
         """Send an event to all steps that wait for it, or else to the first that will.
 
-        For the root key and for keys with the capability operator.
+        For the root key and for keys with the capability operator or starter or events.
 
         Args:
             producer_event_id: Producer's id: a repeated id is a duplicate.
@@ -4261,7 +4968,7 @@ class EventsOperations(Resource):
     ) -> models.EventReceipts:
         """Send up to 100 events; none is sent unless all are valid.
 
-        For the root key and for keys with the capability operator.
+        For the root key and for keys with the capability operator or starter or events.
         """
         return self._call(
             "POST",
@@ -4368,6 +5075,44 @@ class ChangesOperations(Resource):
         )
 
 
+class SearchOperations(Resource):
+    """The operations `search.*`."""
+
+    def list(
+        self,
+        *,
+        q: str,
+        tenant_id: str | None = None,
+        namespace: str | None = None,
+        limit: int | None = None,
+    ) -> builtins.list[models.SearchHit]:
+        """Find instances by id, idempotency key, metadata or searchable data, and sequences by
+        name; best first.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            q: An id or at least its first 8 characters, an idempotency key, a value or its
+                start, or a part of the name of a sequence.
+            tenant_id: The header x-tenant-id overrides it. Without any tenant only ids are
+                searched.
+            limit: Maximum number of rows. Default: 20.
+        """
+        return self._call(
+            "GET",
+            "/search",
+            builtins.list[models.SearchHit],
+            query={
+                "q": q,
+                "tenant_id": tenant_id,
+                "namespace": namespace,
+                "limit": limit,
+            },
+            repeatable=True,
+        )
+
+
 class QueuesOperations(Resource):
     """The operations `queues.*`."""
 
@@ -4393,6 +5138,40 @@ class QueuesOperations(Resource):
             query={
                 "tenant_id": tenant_id,
                 "alive_within_secs": alive_within_secs,
+            },
+            repeatable=True,
+        )
+
+    def series(
+        self,
+        *,
+        handler: str,
+        tenant_id: str | None = None,
+        queue: str | None = None,
+        since: datetime | str | None = None,
+        step: int | None = None,
+    ) -> models.QueueSeries:
+        """Count tasks of a queue that came, were claimed and ended over time.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id overrides it.
+            queue: Default: tasks without a queue.
+            since: Default: an hour ago. At most seven days ago.
+            step: Length of an interval in seconds. Default: 60.
+        """
+        return self._call(
+            "GET",
+            "/queues/series",
+            models.QueueSeries,
+            query={
+                "tenant_id": tenant_id,
+                "handler": handler,
+                "queue": queue,
+                "since": since,
+                "step": step,
             },
             repeatable=True,
         )
@@ -4436,6 +5215,7 @@ class Operations(Resource):
 
     def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
+        self.actions = ActionsOperations(caller)
         self.activity = ActivityOperations(caller)
         self.api_keys = ApiKeysOperations(caller)
         self.approvals = ApprovalsOperations(caller)
@@ -4451,16 +5231,20 @@ class Operations(Resource):
         self.handoffs = HandoffsOperations(caller)
         self.health = HealthOperations(caller)
         self.instances = InstancesOperations(caller)
+        self.logs = LogsOperations(caller)
         self.migrations = MigrationsOperations(caller)
+        self.pending_starts = PendingStartsOperations(caller)
         self.queues = QueuesOperations(caller)
         self.rate_limits = RateLimitsOperations(caller)
         self.releases = ReleasesOperations(caller)
         self.runtimes = RuntimesOperations(caller)
+        self.search = SearchOperations(caller)
         self.sequences = SequencesOperations(caller)
         self.tenant_limits = TenantLimitsOperations(caller)
         self.tenants = TenantsOperations(caller)
         self.triggers = TriggersOperations(caller)
         self.webhooks = WebhooksOperations(caller)
+        self.worker_endpoints = WorkerEndpointsOperations(caller)
         self.workers = WorkersOperations(caller)
 
     def info(self) -> models.Info:
@@ -4511,7 +5295,7 @@ class Operations(Resource):
         """Get the tenant and capabilities of the request's key.
 
         For the root key and for keys with the capability operator or worker or device or
-        publisher or approver or auditor or starter or secrets.
+        publisher or approver or auditor or starter or events or secrets.
         """
         return self._call(
             "GET",

@@ -98,7 +98,8 @@ class Request:
         if self.parked is not None:
             return self.parked
         poll = self.body.get("poll", self.body) if isinstance(self.body, Mapping) else {}
-        return (poll.get("wait_ms") or 0) / 1000 if isinstance(poll, Mapping) else 0
+        asked = poll.get("wait_ms") if isinstance(poll, Mapping) else None
+        return (self.query.get("wait_ms") or asked or 0) / 1000
 
     def with_query(self, query: Mapping[str, Any]) -> Request:
         return replace(self, query=query)

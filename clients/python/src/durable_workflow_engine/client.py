@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timezone
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import httpx
 
@@ -19,7 +20,7 @@ from ._operations import (
     InstancesOperations,
     Operations,
 )
-from ._request import Request, Settings, Tries, read
+from ._request import Request, Settings, Tries, backoff, read
 from ._resource import JsonObject
 from ._seconds import Seconds
 from ._settings import Options, changed, settings_from
@@ -40,6 +41,14 @@ from .pages import Page, slice_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
+
+
+#: Seconds, below the time after which proxies commonly cut a request.
+FIRST_WAIT = 20.0
+#: Seconds of the time limit that are left to receive the response.
+SPARE = 1.0
+#: Seconds between looks at a pending start: a full batch starts before its time.
+LOOK = 2.0
 
 
 class Client(Operations):
@@ -242,28 +251,91 @@ class Instances(InstancesOperations):
                 sequence.
         """
         deadline = Deadline(timeout)
-        created = self.create(
-            sequence=sequence,
-            namespace=namespace,
-            version=version,
-            idempotency_key=idempotency_key,
-            priority=priority,
-            metadata=metadata,
-            context={"data": data or {}},
-        )
+        body: dict[str, Any] = {
+            "sequence": sequence,
+            "namespace": namespace,
+            "version": version,
+            "idempotency_key": idempotency_key,
+            "priority": priority,
+            "metadata": metadata,
+            "context": {"data": data or {}},
+        }
+        created = self._create_and_wait(body, deadline)
+        if created.skipped:
+            raise EngineError(
+                f"the creation of {sequence} was skipped: instance {created.id} holds its key",
+                status=409,
+                code="ENG_CONFLICT",
+            )
+        if created.starts_at is not None:
+            self._until_started(created.id, created.starts_at, deadline)
         if created.deduplicated:
             self._expect_same(created.id, sequence, namespace)
-        outputs: dict[str, Any] = {}
-        try:
-            for event in self._client.follow(InstanceFollowing(created.id), deadline):
-                if isinstance(event, Output):
-                    outputs[event.output.block_id] = event.output.output
-        except TimeoutError as error:
-            raise RunTimeout(created.id, deadline.seconds) from error
+        outputs: dict[str, Any] | None = None
+        if isinstance(created, models.InstanceResult):
+            outputs = None if created.outputs is None else dict(created.outputs)
+        if outputs is None:
+            outputs = self._outputs_at_end(created.id, deadline)
         instance = self.get(created.id)
         if instance.state != "completed":
             raise InstanceEnded(instance)
         return RunResult(instance, outputs)
+
+    def _create_and_wait(
+        self, body: dict[str, Any], deadline: Deadline
+    ) -> models.InstanceResult | models.InstanceCreated:
+        """Many instances end soon: the response to the creation then has the result.
+
+        A creation whose response was lost, for example because a proxy cut the wait, is repeated
+        without one. That needs an idempotency key, which a `cohort_key` forbids to generate.
+        """
+        metadata = body["metadata"] or {}
+        keyed = body["idempotency_key"] is not None or "cohort_key" not in metadata
+        wait = min(FIRST_WAIT, deadline.left - SPARE)
+        if not keyed or wait <= 0:
+            return self.create(**body)
+        body = {**body, "idempotency_key": body["idempotency_key"] or str(uuid4())}
+        try:
+            once = self._client.with_options(retries=0)
+            return once.instances.create(**body, wait_ms=round(wait * 1000))
+        except EngineError as error:
+            passes = error.status in (0, 429) or error.status >= 500
+            if not passes or self._client.settings.retries == 0:
+                raise
+            return self.create(**body)
+
+    def _until_started(self, id: str, starts_at: datetime, deadline: Deadline) -> None:
+        """A collected creation starts an instance later, with the same id.
+
+        Raises:
+            RunTimeout: it has not started in time.
+        """
+        late = 0
+        while True:
+            due = (starts_at - datetime.now(timezone.utc)).total_seconds()
+            wait = min(due, LOOK)
+            if due <= 0:
+                wait = backoff(late)
+                late += 1
+            time.sleep(max(0, min(wait, deadline.left)))
+            if deadline.left <= 0:
+                raise RunTimeout(id, deadline.seconds)
+            try:
+                starts_at = (self._client.pending_starts.get(id)).starts_at
+            except EngineError as error:
+                if error.status == 404:
+                    return
+                raise
+
+    def _outputs_at_end(self, id: str, deadline: Deadline) -> dict[str, Any]:
+        outputs: dict[str, Any] = {}
+        try:
+            for event in self._client.follow(InstanceFollowing(id), deadline):
+                if isinstance(event, Output):
+                    outputs[event.output.block_id] = event.output.output
+        except TimeoutError as error:
+            raise RunTimeout(id, deadline.seconds) from error
+        return outputs
 
     def _expect_same(self, id: str, name: str, namespace: str | None) -> None:
         """

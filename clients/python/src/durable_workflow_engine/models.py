@@ -92,6 +92,7 @@ Capability = Annotated[
         "approver",
         "auditor",
         "starter",
+        "events",
         "secrets",
     ],
     Open,
@@ -134,6 +135,15 @@ CreateReleaseInFlightPolicy = Annotated[
     Literal[
         "pin",
         "operator_decision",
+    ],
+    Open,
+]
+CreateSequenceConcurrencyWhenFull = Annotated[
+    Literal[
+        "queue",
+        "skip",
+        "cancel_oldest",
+        "cancel_newest",
     ],
     Open,
 ]
@@ -192,6 +202,10 @@ DiffEntryCategory = Annotated[
         "input_schema_narrowed",
         "input_schema_changed",
         "hooks_changed",
+        "limits_changed",
+        "cancel_on_changed",
+        "collecting_changed",
+        "searchable_changed",
     ],
     Open,
 ]
@@ -228,6 +242,15 @@ EffectReceiptState = Annotated[
         "verified",
         "compensated",
         "abandoned",
+    ],
+    Open,
+]
+EventCancelOutcome = Annotated[
+    Literal[
+        "pending",
+        "cancelled",
+        "withdrawn",
+        "ended",
     ],
     Open,
 ]
@@ -395,6 +418,13 @@ OverlapPolicy = Annotated[
     ],
     Open,
 ]
+PendingStartKind = Annotated[
+    Literal[
+        "debounce",
+        "batch",
+    ],
+    Open,
+]
 PlacementDecisionCandidateOutcome = Annotated[
     Literal[
         "allow",
@@ -495,6 +525,22 @@ RuntimeTrust = Annotated[
     ],
     Open,
 ]
+SearchHitKind = Annotated[
+    Literal[
+        "instance",
+        "sequence",
+    ],
+    Open,
+]
+SearchHitMatchedBy = Annotated[
+    Literal[
+        "id",
+        "idempotency_key",
+        "value",
+        "name",
+    ],
+    Open,
+]
 SequenceStatus = Annotated[
     Literal[
         "draft",
@@ -573,12 +619,49 @@ TriggerType = Annotated[
     ],
     Open,
 ]
+TriggerVerificationAlgorithm = Annotated[
+    Literal[
+        "sha256",
+        "sha1",
+        "sha512",
+    ],
+    Open,
+]
+TriggerVerificationEncoding = Annotated[
+    Literal[
+        "hex",
+        "base64",
+        "base64url",
+    ],
+    Open,
+]
+TriggerVerificationScheme = Annotated[
+    Literal[
+        "engine",
+        "standard_webhooks",
+        "stripe",
+        "github",
+        "slack",
+        "hmac",
+        "basic",
+        "bearer",
+    ],
+    Open,
+]
+UiLinkOn = Annotated[
+    Literal[
+        "instance",
+        "step",
+    ],
+    Open,
+]
 WaitKind = Annotated[
     Literal[
         "pause",
         "start",
         "handoff",
         "slot",
+        "throttle",
         "signal",
         "task",
         "worker",
@@ -649,6 +732,36 @@ class AcceptHandoff(Model):
     """For an instance on another server."""
 
 
+class Action(Model):
+    """A change by a request of a person or a program."""
+
+    id: str
+    tenant_id: str
+    at: datetime
+    by: str
+    """Name of the key, or its id if it has none; root: the root key or none; of a link: the
+    recipient.
+    """
+    key_id: str | None
+    """Id of the key; null: the root key, no key or a link."""
+    operation: str
+    """Operation of the request, such as sequences.deprecate."""
+    kind: str
+    """Kind of the changed object, one of those of the filter."""
+    target: str
+    """Id of the changed object, or its name if it has no id."""
+    name: str | None
+    """Name and version of the sequence of the object; block of an approval; null: none, or
+    deleted.
+    """
+    instance_id: str | None
+    """The instance, for an instance or an approval."""
+    details: dict[str, Any]
+    """Some members of the request, and in changed the names of others."""
+    summary: str
+    """The action as a sentence without subject."""
+
+
 class Activity(Model):
     """Created and finished instances by interval."""
 
@@ -694,6 +807,8 @@ class ApiKey(Model):
     tenant_id: str
     name: str
     capabilities: list[Capability]
+    groups: list[str]
+    """Groups for which the key answers approvals."""
     created_at: datetime
     last_used_at: datetime | None
     expires_at: datetime | None
@@ -732,6 +847,8 @@ class Approval(Model):
     timeout_seconds: float | None
     escalation_handler: str | None
     allow_comment: bool
+    approvers: list[str]
+    """Groups whose members may answer; empty: every key that may answer."""
     waiting_since: datetime
     deadline: datetime | None
     """Time of the time-out; null: never."""
@@ -801,6 +918,8 @@ class BatchAction(Model):
     """Also retries children whose parents continued without them. Default: skips them. Default:
     False.
     """
+    per_minute: int | None = None
+    """Maximum number of instances changed per minute, spread evenly; runs as a job."""
     limit: int | None = None
     """Default: 1000."""
 
@@ -829,6 +948,10 @@ class BatchActionFilter(Model):
     """Only instances changed after this time."""
     updated_before: datetime | None = None
     """Only instances changed before this time."""
+    failed_after: datetime | None = None
+    """Only instances that failed after this time."""
+    failed_before: datetime | None = None
+    """Only instances that failed before this time."""
     failure: str | None = None
     """Part of the failure's message or code; case-insensitive."""
     failure_code: str | None = None
@@ -851,6 +974,8 @@ class BatchActionResult(Model):
     dry_run: bool
     repeats_effects: int
     """With dry_run: retried instances that would repeat external effects; else 0."""
+    job_id: str | None = None
+    """The record of the change; absent with dry_run."""
     refusals: list[ChangeRefusal] | None = None
     """The first failures; absent if none."""
 
@@ -860,6 +985,8 @@ class BatchCreated(Model):
     """Number of accepted items."""
     created: int
     """Number of new instances."""
+    skipped: int | None = None
+    """Number of items that created nothing (when_full: skip)."""
 
 
 class BlockOutput(Model):
@@ -886,7 +1013,7 @@ class BlocksInjected(Model):
 
 
 class BulkJob(Model):
-    """A change of many instances in the background."""
+    """A change of many instances."""
 
     id: str
     tenant_id: str
@@ -906,9 +1033,15 @@ class BulkJob(Model):
     """With dry_run: retried instances that would repeat external effects; else 0."""
     error: str | None
     """Why the job failed."""
+    requested_by: str | None
+    """Name of the key; null: unknown."""
     created_at: datetime
     updated_at: datetime
     ended_at: datetime | None
+    next_at: datetime | None
+    """When a job with per_minute changes the next instances."""
+    outcome: RetryOutcome | None = None
+    """Null unless it retries. Only in the job by its id."""
 
 
 class BulkReschedule(Model):
@@ -977,6 +1110,17 @@ class CancelHook(Model):
     """Not supported."""
     output_schema: Literal[False] | None = None
     """Not supported."""
+
+
+class CancelOn(Model):
+    """An event that cancels the instances of the sequence."""
+
+    event: str
+    """Name of the event."""
+    key: str | None = None
+    """Correlation key of the event. A template over the data and config of the instance at its
+    creation. Default: every event with the name.
+    """
 
 
 class CancellationScopeBlock(Model):
@@ -1226,7 +1370,7 @@ class ContinuityLocation(Model):
 
 
 class CreateBatch(Model):
-    """Creates all instances or none."""
+    """Creates all instances or none, except items that may be skipped."""
 
     instances: list[CreateInstance]
 
@@ -1423,10 +1567,75 @@ class CreateSequence(Model):
     """Steps that run in the server after an instance was cancelled, in order. A failed step does
     not stop the next.
     """
+    concurrency: CreateSequenceConcurrency | None = None
+    """Limits how many instances of the sequence, in all versions, run at once."""
+    throttle: CreateSequenceThrottle | None = None
+    """Puts off starts of instances of the sequence, in all versions."""
+    cancel_on: list[CancelOn] | None = None
+    """Events, sent after the creation of an instance, that cancel it."""
+    debounce: CreateSequenceDebounce | None = None
+    """Of creations in quick succession, only the last one starts an instance."""
+    batch: CreateSequenceBatch | None = None
+    """One instance starts with the data of several creations: context.data.items is their list."""
+    searchable: list[str] | None = None
+    """Paths below context.data, such as customer.email, or with metadata as their first name
+    below the metadata. Instances are found by the texts and numbers there.
+    """
     interceptors: Literal[False] | None = None
     """Not supported."""
     sla: Literal[False] | None = None
     """Not supported."""
+
+
+class CreateSequenceBatch(Model):
+    """One instance starts with the data of several creations: context.data.items is their list."""
+
+    key: str | None = None
+    """Template over data and config of a creation. Creations with different keys are collected
+    separately. Default: one key.
+    """
+    size: int
+    """Number of creations with which the instance starts at once."""
+    wait_ms: int
+    """Maximum time from the first creation to the start."""
+
+
+class CreateSequenceConcurrency(Model):
+    """Limits how many instances of the sequence, in all versions, run at once."""
+
+    key: str | None = None
+    """Template over data and config of the creation; default: one key for all."""
+    limit: int
+    """Maximum number of instances of a key that run at once."""
+    when_full: CreateSequenceConcurrencyWhenFull | None = None
+    """Action of a creation while no slot is free. Default: "queue"."""
+
+
+class CreateSequenceDebounce(Model):
+    """Of creations in quick succession, only the last one starts an instance."""
+
+    key: str | None = None
+    """Template over data and config of a creation. Creations with different keys are collected
+    separately. Default: one key.
+    """
+    wait_ms: int
+    """Time without another creation after which the last one starts."""
+    max_wait_ms: int | None = None
+    """Maximum time from the first creation to the start; at least wait_ms. Default: none."""
+
+
+class CreateSequenceThrottle(Model):
+    """Puts off starts of instances of the sequence, in all versions."""
+
+    key: str | None = None
+    """Template over data and config of the creation; default: one key for all."""
+    limit: int
+    """Maximum number of starts in any window of per_ms."""
+    per_ms: int
+    burst: int | None = None
+    """Maximum number of starts at once, at most limit; further ones are per_ms / limit apart.
+    Default: limit.
+    """
 
 
 class CreateSubscription(Model):
@@ -1451,8 +1660,12 @@ class CreateTrigger(Model):
     """Must equal the header x-tenant-id, if sent. Must not be . or .., or begin or end with
     spaces or tabs.
     """
-    sequence_name: str
-    """Name of the sequence, resolved at each fire."""
+    sequence_name: str | None = None
+    """Name of the sequence, resolved at each fire. Exactly one of sequence_name and publish."""
+    publish: TriggerPublish | None = None
+    """Publishes an event instead."""
+    verify: TriggerVerify | None = None
+    """Of webhook triggers, instead of secret: how requests are verified."""
     version: int | None = None
     """Pins this version. Default: as for an instance created by name."""
     namespace: str | None = None
@@ -1608,6 +1821,19 @@ class Divergence(Model):
     """Steps with a changed request; absent if none."""
 
 
+class DryRun(Model):
+    """The end of a dry run; times are virtual."""
+
+    state: InstanceState
+    """Not an end state if it waits for what does not come."""
+    failure: Failure | None
+    data: dict[str, Any]
+    """context.data at the end."""
+    tree: list[TreeNode]
+    outputs: dict[str, Any]
+    """The last output of each block, by block id."""
+
+
 class EffectReceipt(Model):
     """An external effect of a step attempt."""
 
@@ -1638,6 +1864,19 @@ class EndedCounts(Model):
     cancelled: int
 
 
+class EndpointState(Model):
+    pass
+
+
+class EndpointStatus(Model):
+    state: EndpointState
+    in_flight: int
+    """Claimed tasks whose delivery has not ended."""
+    last_error: str | None
+    last_success_at: datetime | None
+    paused_until: datetime | None
+
+
 class ErrorBody(Model):
     """Body of every error. A refused migration adds its verdict and findings (MigrationFinding)."""
 
@@ -1657,6 +1896,17 @@ class EvaluationReport(Model):
     release_state: ReleaseState
 
 
+class EventCancel(Model):
+    """An instance that the event cancels."""
+
+    instance_id: str
+    outcome: EventCancelOutcome
+    """pending: about to be cancelled; withdrawn: only creations of its batch, before it started;
+    ended: it had ended, or moved elsewhere, before.
+    """
+    cancelled_at: datetime | None
+
+
 class EventDetails(Model):
     id: str
     tenant_id: str
@@ -1672,6 +1922,8 @@ class EventDetails(Model):
     expires_at: datetime
     """Time until which a later wait can match the event."""
     consumed_at: datetime | None
+    cancelled: list[EventCancel]
+    """The first instances that it cancels by cancel_on and that still exist."""
     taken_by: list[EventTaker]
     """The first consumers that still exist."""
 
@@ -1688,6 +1940,8 @@ class EventReceipt(Model):
     """Whether a step waited for it."""
     matched: int
     """Number of waiting steps."""
+    cancelled: int | None = None
+    """Number of instances that it cancels, started or not; absent: none."""
     triggers: int | None = None
     """Number of triggers fired; absent: none, or a duplicate."""
 
@@ -1707,6 +1961,7 @@ class EventTaker(Model):
 
 class ExchangeTasks(Model):
     worker_id: str
+    """Must not begin with endpoint:."""
     version: str | None = None
     results: list[TaskResult] | None = None
     """Results, each checked separately, in this order."""
@@ -1792,6 +2047,41 @@ class Failure(Model):
     at: datetime
 
 
+class FailureAttribute(Model):
+    """An attribute of failed instances."""
+
+    name: str
+    """version, block, attempt, queue, worker, worker_version, or metadata. and a key of
+    metadata.
+    """
+    distinct: int
+    """Number of different values."""
+    values: list[FailureAttributeValue]
+    """Most frequent first, at most five."""
+
+
+class FailureAttributeValue(Model):
+    value: str
+    count: int
+    """Failed instances with it."""
+    share: float
+    """Share of the failed instances."""
+    share_of_runs: float | None
+    """Share of the runs they are compared with; null: not known."""
+
+
+class FailureAttributes(Model):
+    """What failed instances have in common."""
+
+    failed: int
+    """Examined newest instances, at most 500."""
+    runs: int
+    """Newest runs of the same sequences since failed_after, at most 500."""
+    complete: bool
+    """Whether all instances of the cause were examined."""
+    attributes: list[FailureAttribute]
+
+
 class FailureGroup(Model):
     """Instances with the same reason of failure. To select them in lists and bulk changes:
     sequence_id, failure_code, failure_block, failure_handler and failure_reason.
@@ -1813,6 +2103,28 @@ class FailureGroup(Model):
     example_instance_id: str
     """Instance with the newest failure."""
     example_message: str
+    counts: list[int]
+    """Failures in 24 equal intervals from failed_after to failed_before or now, oldest first;
+    empty without failed_after.
+    """
+    new: bool | None
+    """Whether no instance of any sequence that failed with this code, handler and reason in as
+    long before failed_after is still failed; null if unknown.
+    """
+    runs: FailureGroupRuns | None
+    """Of the newest 500 runs of this version that were created after failed_after; null without
+    it, and but for the 20 versions with the most failures.
+    """
+
+
+class FailureGroupRuns(Model):
+    """Of the newest 500 runs of this version that were created after failed_after; null without
+    it, and but for the 20 versions with the most failures.
+    """
+
+    finished: int
+    failed: int
+    """Of them, failed instances of this group."""
 
 
 class FailureGroups(Model):
@@ -1821,7 +2133,7 @@ class FailureGroups(Model):
     looked_at: int
     """Examined newest failed instances, at most 10000."""
     complete: bool
-    """Whether all failed instances and all groups are included."""
+    """Whether all failed instances of the period and all groups are included."""
 
 
 class FailureHook(Model):
@@ -2093,6 +2405,7 @@ class Info(Model):
     """Whether other cells are known."""
     env_label: str | None
     env_color: str | None
+    ui_links: list[UiLink] | None = None
     encryption_key: str | None = None
 
 
@@ -2125,10 +2438,32 @@ class InstanceContextRuntime(Model):
     dry_run_auto_approve: bool | None = None
 
 
+class InstanceCounts(Model):
+    """Matching instances by state."""
+
+    scheduled: int
+    running: int
+    waiting: int
+    paused: int
+    completed: int
+    failed: int
+    cancelled: int
+    looked_at: int
+    """Examined newest instances, at most 10000."""
+    complete: bool
+    """False: there may be further matches among older instances."""
+
+
 class InstanceCreated(Model):
     id: str
     deduplicated: bool
     """True: id is that of an existing instance."""
+    skipped: Literal[True] | None = None
+    """Nothing was created, since all slots are taken (when_full: skip)."""
+    collected: Literal[True] | None = None
+    """The sequence collects creations: the instance with this id starts later."""
+    starts_at: datetime | None = None
+    """With collected: when the instance starts, unless a later creation changes it."""
 
 
 class InstanceExplanation(Model):
@@ -2146,9 +2481,16 @@ class InstanceExplanation(Model):
     cancelling: Cancelling | None = None
     parent_instance_id: str | None = None
     """The parent, if a sub_sequence created it."""
+    cancel_on: list[InstanceExplanationCancelOn] | None = None
+    """Events that cancel it, with their correlation keys; absent: none."""
     next: list[NextAction]
     warnings: list[ExplanationWarning] | None = None
     """Probable causes of unexpected behavior; absent: none."""
+
+
+class InstanceExplanationCancelOn(Model):
+    event: str
+    key: str | None = None
 
 
 class InstanceForked(Model):
@@ -2165,6 +2507,27 @@ class InstanceMigrated(Model):
     instance_id: str
     from_sequence_id: str
     to_sequence_id: str
+
+
+class InstanceResult(Model):
+    """What became of a creation that waited. Without state nothing was created (skipped)."""
+
+    id: str
+    deduplicated: bool
+    """True: id is that of an existing instance."""
+    skipped: Literal[True] | None = None
+    """Nothing was created, since all slots are taken (when_full: skip)."""
+    collected: Literal[True] | None = None
+    """The sequence collects creations: the instance with this id starts later."""
+    starts_at: datetime | None = None
+    """With collected: when the instance starts, unless a later creation changes it."""
+    state: InstanceState | None = None
+    outputs: dict[str, Any] | None = None
+    """The last output of each block, by block id, once the instance has ended. Absent if they
+    are together larger than 1 MiB: read /outputs.
+    """
+    failure: Failure | None = None
+    """The failure; null if it has not failed."""
 
 
 class InstanceRetried(Model):
@@ -2208,6 +2571,8 @@ class KeyMinted(Model):
     tenant_id: str
     name: str
     capabilities: list[Capability]
+    groups: list[str]
+    """Groups for which the key answers approvals."""
     secret: str
     """The key: sk_ and 64 hexadecimal digits; shown only in this response."""
     created_at: datetime
@@ -2234,6 +2599,19 @@ class LocalityPolicyRule(Model):
     minimum_battery_percent: int | None = None
     maximum_cost_microunits: int | None = None
     maximum_latency_ms: int | None = None
+
+
+class LogLine(Model):
+    """A log line of a step."""
+
+    instance_id: str
+    sequence_id: str
+    sequence_name: str
+    block_id: str
+    ts: datetime
+    """Its time, set by the worker."""
+    level: str
+    message: str
 
 
 class LoopBlock(Model):
@@ -2411,6 +2789,8 @@ class MintKey(Model):
     name: str | None = None
     """Default: ""."""
     capabilities: list[Capability]
+    groups: list[str] | None = None
+    """Groups for which the key answers approvals; only with the capability approver."""
     expires_at: datetime | None = None
 
 
@@ -2445,12 +2825,8 @@ class NotReadyReason(Model):
 
 class OpenApiDocument(Model):
     openapi: str
-    info: OpenApiDocumentInfo
-    paths: OpenApiDocumentInfo
-
-
-class OpenApiDocumentInfo(Model):
-    pass
+    info: EndpointState
+    paths: EndpointState
 
 
 class OutboxEntry(Model):
@@ -2523,6 +2899,29 @@ class PayloadArtifact(Model):
     bytes: int
 
 
+class PendingStart(Model):
+    """An instance that is yet to start, from creations that its sequence collects."""
+
+    id: str
+    """Id of the instance."""
+    tenant_id: str
+    namespace: str
+    sequence: str
+    """Name of the sequence."""
+    kind: PendingStartKind
+    key: str | None
+    """The key that these creations share; null without one."""
+    count: int
+    """Number of collected creations."""
+    cancelled: int
+    """Number of creations that events took out of the batch (cancel_on)."""
+    created_at: datetime
+    """When the first creation was collected."""
+    starts_at: datetime
+    error: str | None
+    """Why the instance could not start; it is tried again. Null: nothing."""
+
+
 class PlaceExecution(Model):
     tenant_id: str | None = None
     requirements: Requirements | None = None
@@ -2587,6 +2986,7 @@ class PlanMigration(Model):
 class PollQueue(Model):
     handler_name: str
     worker_id: str
+    """Must not begin with endpoint:."""
     limit: int | None = None
     """Maximum number of tasks; 0 claims none. Larger values are lowered to 1000. Default: 1."""
     wait_ms: int | None = None
@@ -2598,6 +2998,7 @@ class PollQueue(Model):
 class PollTasks(Model):
     handler_name: str
     worker_id: str
+    """Must not begin with endpoint:."""
     limit: int | None = None
     """Maximum number of tasks; 0 claims none. Larger values are lowered to 1000. Default: 1."""
     wait_ms: int | None = None
@@ -2698,6 +3099,35 @@ class PutTenantLimits(Model):
     """The updated_at that was read: 409 if it has changed."""
 
 
+class PutWorkerEndpoint(Model):
+    """Replaces the endpoint; only an absent secret stays as it is."""
+
+    tenant_id: str | None = None
+    """Must equal the header x-tenant-id, if sent. Must not be . or .., or begin or end with
+    spaces or tabs.
+    """
+    handlers: list[str]
+    """The handlers whose tasks are delivered, from every queue."""
+    url: str
+    """http or https, without credentials; a public address unless the deployment allows others."""
+    secret: str | None = None
+    """Key of the signatures: whsec_ and base64 as in Standard Webhooks, or any text. Required
+    for a new endpoint; never returned. Must not be [REDACTED].
+    """
+    concurrency: int | None = None
+    """Maximum number of requests at a time. Default: 10."""
+    timeout_ms: int | None = None
+    """Maximum time until the end of the response, in ms. Default: 30000."""
+    enabled: bool | None = None
+    """False: no new tasks are delivered. Default: True."""
+    receives_secrets: bool | None = None
+    """True: tasks are delivered with the secrets that they name. Requires the capability
+    secrets. Default: False.
+    """
+    if_unchanged_since: datetime | None = None
+    """The updated_at that was read: 409 if it has changed."""
+
+
 class QueueInfo(Model):
     """Open tasks of a handler and queue."""
 
@@ -2711,6 +3141,32 @@ class QueueInfo(Model):
     """Live workers that poll for such tasks."""
     open_polls: int
     """Long polls that would receive such a task immediately."""
+
+
+class QueueInterval(Model):
+    at: datetime
+    """Start of the interval."""
+    arrived: int
+    """Tasks that came to the queue, or returned to it."""
+    taken: int
+    """Tasks that workers claimed."""
+    withdrawn: int
+    """Tasks that were withdrawn before a worker claimed them."""
+    ended: int
+    """Claimed tasks that ended."""
+    longest_wait_ms: float
+    """Longest time from creation to claim; 0 if none was claimed."""
+
+
+class QueueSeries(Model):
+    """Tasks of a handler and queue by interval."""
+
+    since: datetime
+    step_secs: int
+    intervals: list[QueueInterval]
+    """Oldest first, including empty intervals."""
+    complete: bool
+    """False: the oldest intervals are incomplete."""
 
 
 class Queues(Model):
@@ -2748,6 +3204,8 @@ class RateLimit(Model):
     max_count: int
     window_seconds: int
     updated_at: datetime
+    pattern: str | None = None
+    """The pattern whose limit applies to the requested key. Absent: it has its own limit."""
 
 
 class RedeliverPreview(Model):
@@ -2922,6 +3380,17 @@ class RetryInstance(Model):
     """merge: top-level members; replace: all data. Default: "merge"."""
 
 
+class RetryOutcome(Model):
+    """Retried instances by their present state."""
+
+    completed: int
+    failed: int
+    """Failed again."""
+    cancelled: int
+    open: int
+    """Not finished yet."""
+
+
 class RollbackCapsule(Model):
     capsule_id: str
     payload_artifact: PayloadArtifact
@@ -3081,7 +3550,34 @@ class ScheduleRun(Model):
     id: str
     deduplicated: bool
     """True: id is that of an existing instance."""
+    skipped: Literal[True] | None = None
+    """Nothing was created, since all slots are taken (when_full: skip)."""
+    collected: Literal[True] | None = None
+    """The sequence collects creations: the instance with this id starts later."""
+    starts_at: datetime | None = None
+    """With collected: when the instance starts, unless a later creation changes it."""
     instance_id: str
+
+
+class SearchHit(Model):
+    """An instance or sequence that a search found."""
+
+    kind: SearchHitKind
+    id: str
+    """Of a sequence: the id of its newest version."""
+    tenant_id: str
+    namespace: str
+    sequence: str
+    """Name of the sequence."""
+    version: int
+    """Version of the sequence."""
+    state: InstanceState | None = None
+    """Of an instance."""
+    created_at: datetime
+    matched_by: SearchHitMatchedBy
+    """value: a value of a searchable member or of metadata. name: the name of a sequence."""
+    matched: str
+    """The id, key, value or name that matches; values are in lower case."""
 
 
 class SemanticDiff(Model):
@@ -3171,6 +3667,20 @@ class SequenceDefinition(Model):
     """Steps that run in the server after an instance was cancelled, in order. A failed step does
     not stop the next.
     """
+    concurrency: CreateSequenceConcurrency | None = None
+    """Limits how many instances of the sequence, in all versions, run at once."""
+    throttle: CreateSequenceThrottle | None = None
+    """Puts off starts of instances of the sequence, in all versions."""
+    cancel_on: list[CancelOn] | None = None
+    """Events, sent after the creation of an instance, that cancel it."""
+    debounce: CreateSequenceDebounce | None = None
+    """Of creations in quick succession, only the last one starts an instance."""
+    batch: CreateSequenceBatch | None = None
+    """One instance starts with the data of several creations: context.data.items is their list."""
+    searchable: list[str] | None = None
+    """Paths below context.data, such as customer.email, or with metadata as their first name
+    below the metadata. Instances are found by the texts and numbers there.
+    """
     created_at: datetime
 
 
@@ -3209,10 +3719,37 @@ class SequenceListed(Model):
     """Steps that run in the server after an instance was cancelled, in order. A failed step does
     not stop the next.
     """
+    concurrency: CreateSequenceConcurrency | None = None
+    """Limits how many instances of the sequence, in all versions, run at once."""
+    throttle: CreateSequenceThrottle | None = None
+    """Puts off starts of instances of the sequence, in all versions."""
+    cancel_on: list[CancelOn] | None = None
+    """Events, sent after the creation of an instance, that cancel it."""
+    debounce: CreateSequenceDebounce | None = None
+    """Of creations in quick succession, only the last one starts an instance."""
+    batch: CreateSequenceBatch | None = None
+    """One instance starts with the data of several creations: context.data.items is their list."""
+    searchable: list[str] | None = None
+    """Paths below context.data, such as customer.email, or with metadata as their first name
+    below the metadata. Instances are found by the texts and numbers there.
+    """
     created_at: datetime
     blocks: list[Block] | None = None
     versions: int | None = None
     """With newest_only: number of versions of the name."""
+
+
+class SequenceSteps(Model):
+    """Where the time of a sequence goes."""
+
+    since: datetime
+    """Start of the first counted interval of five minutes."""
+    steps: list[StepStatistics]
+    """The blocks of the version in their order, then other blocks with runs. Without hooks."""
+    complete: bool
+    """False: only the newest 5000 stored intervals count."""
+    here_complete: bool
+    """False: open executions of the newest 3000 instances only."""
 
 
 class SequenceValidated(Model):
@@ -3224,6 +3761,37 @@ class SequenceValidated(Model):
 
 class SignalAccepted(Model):
     signal_id: str
+
+
+class SignalAnswer(Model):
+    """What became of a signal while its sender waited."""
+
+    signal_id: str
+    taken: bool
+    """Whether a step has taken it, or it took effect immediately."""
+    block_id: str | None = None
+    """The step that took it or, if taken is false, refused its payload."""
+    reply: Any = None
+    """The rendered `reply` of the step."""
+
+
+class SlowRun(Model):
+    instance_id: str
+    state: InstanceState
+    created_at: datetime
+    duration_ms: float
+    """Of the instance, or of its last execution of the block; until now if it is open."""
+    is_open: bool
+    """Whether the instance, or the block, has not ended."""
+
+
+class SlowestRuns(Model):
+    """Instances of a version by duration."""
+
+    runs: list[SlowRun]
+    """Longest first."""
+    complete: bool
+    """False: only the newest 3000 instances were examined."""
 
 
 class SplitVariant(Model):
@@ -3316,8 +3884,8 @@ class StepBlock(Model):
     may span midnight.
     """
     rate_limit_key: str | None = None
-    """Steps with the same key share a rate limit, and wait for it. An empty text counts as
-    absent.
+    """Steps with the same key share a rate limit, and wait for it. A template. An empty text
+    counts as absent.
     """
     cancellable: bool | None = None
     """False: the signal cancel waits for the step. Default: True."""
@@ -3333,6 +3901,10 @@ class StepBlock(Model):
     """Merges a worker's output into context.data. Default: True."""
     wait_for_input: WaitForInput | None = None
     """Requires a person's answer before the first attempt."""
+    reply: Any = None
+    """For wait_for_input and wait_for_event: the answer to a sender of the signal who waits,
+    with templates.
+    """
     context_access: Literal[False] | None = None
     """Not supported."""
     fallback_handler: Literal[False] | None = None
@@ -3359,6 +3931,27 @@ class StepLogLine(Model):
     ts: datetime
     level: str
     message: str
+
+
+class StepStatistics(Model):
+    """Runs of one block of a sequence."""
+
+    block_id: str
+    runs: int
+    """Completed and failed executions; in loops one for each iteration."""
+    failures: int
+    """Failed ones, after their last attempt."""
+    duration_p50_ms: float | None
+    """Time from start to end, with waits and retries, within 10 %; null without runs."""
+    duration_p95_ms: float | None
+    total_ms: float
+    """Sum of all durations."""
+    share: float
+    """Share of the time of all steps; of a block with blocks inside, the share of the steps
+    inside.
+    """
+    here_now: int
+    """Open executions."""
 
 
 class StoredEvent(Model):
@@ -3448,6 +4041,8 @@ class TaskInstance(Model):
     parent_instance_id: str | None = None
     timeout: int | None = None
     """Time limit in ms, as requested."""
+    traceparent: str | None = None
+    """The W3C trace that its steps continue: of its creation, or of a later signal."""
     failure: Failure | None
     """The failure; null if it has not failed or was retried since."""
     cancelling: Cancelling | None = None
@@ -3589,11 +4184,13 @@ class Trigger(Model):
     slug: str
     tenant_id: str
     namespace: str
-    sequence_name: str
+    sequence_name: str | None
+    publish: TriggerPublish | None
     version: int | None
     trigger_type: TriggerType
     secret: str | None
     """[REDACTED] if the trigger has a secret."""
+    verify: TriggerVerification | None
     config: dict[str, Any]
     enabled: bool
     created_at: datetime
@@ -3601,9 +4198,82 @@ class Trigger(Model):
 
 
 class TriggerFired(Model):
-    instance_id: str
     trigger: str
-    sequence_name: str
+    instance_id: str | None = None
+    """The instance that was started; with skipped, one that holds the key."""
+    skipped: Literal[True] | None = None
+    """Nothing was created, since all slots are taken (when_full: skip)."""
+    collected: Literal[True] | None = None
+    """The sequence collects creations: the instance with this id starts later."""
+    starts_at: datetime | None = None
+    """With collected: when the instance starts, unless a later creation changes it."""
+    event_id: str | None = None
+    duplicate: bool | None = None
+    """True: the delivery had its effect before, and has no second."""
+    matched_wait: str | None = None
+    """Id of the first matched wait."""
+    satisfied: bool | None = None
+    """Whether a step waited for it."""
+    matched: int | None = None
+    """Number of waiting steps."""
+    cancelled: int | None = None
+    """Number of instances that it cancels, started or not; absent: none."""
+    triggers: int | None = None
+    """Number of triggers fired; absent: none, or a duplicate."""
+    sequence_name: str | None = None
+
+
+class TriggerPublish(Model):
+    """Templates over `body` and `headers` of the request; headers have names in lower case."""
+
+    event: str
+    """Name of the event."""
+    key: str | None = None
+    """Its correlation key. Default: none."""
+    payload: Any = None
+    """Its payload. Default: the body."""
+    id: str | None = None
+    """Its producer_event_id. Default: derived from the id of the delivery, so that a repeated
+    delivery is a duplicate.
+    """
+
+
+class TriggerVerification(Model):
+    scheme: TriggerVerificationScheme
+    """engine: as with `secret`. hmac: a signature of the body. basic: user:password. bearer: a
+    token.
+    """
+    header: str | None = None
+    """Of hmac, which requires it, and bearer: the header with the signature or the token."""
+    encoding: TriggerVerificationEncoding | None = None
+    """Of hmac. Default: hex."""
+    prefix: str | None = None
+    """Of hmac: precedes the signature in the header, such as sha256=."""
+    algorithm: TriggerVerificationAlgorithm | None = None
+    """Of hmac. Default: sha256."""
+    tolerance_ms: int | None = None
+    """Of standard_webhooks, stripe and slack: the greatest age of a request. Default: 300,000."""
+    secret: str
+    """Always [REDACTED]."""
+
+
+class TriggerVerify(Model):
+    scheme: TriggerVerificationScheme
+    """engine: as with `secret`. hmac: a signature of the body. basic: user:password. bearer: a
+    token.
+    """
+    header: str | None = None
+    """Of hmac, which requires it, and bearer: the header with the signature or the token."""
+    encoding: TriggerVerificationEncoding | None = None
+    """Of hmac. Default: hex."""
+    prefix: str | None = None
+    """Of hmac: precedes the signature in the header, such as sha256=."""
+    algorithm: TriggerVerificationAlgorithm | None = None
+    """Of hmac. Default: sha256."""
+    tolerance_ms: int | None = None
+    """Of standard_webhooks, stripe and slack: the greatest age of a request. Default: 300,000."""
+    secret: str | list[str]
+    """Shared with the sender; a list of two while it is replaced. Never returned."""
 
 
 class TryCatchBlock(Model):
@@ -3625,6 +4295,15 @@ class TryCatchBlock(Model):
     """Blocks that run if try_block failed."""
     finally_block: list[Block] | None = None
     """Blocks that always run last, also after a cancellation."""
+
+
+class UiLink(Model):
+    """A link of the dashboard to another system."""
+
+    label: str
+    url: str
+    """With placeholders such as {instance_id}."""
+    on: UiLinkOn
 
 
 class UpdateCredential(Model):
@@ -3706,6 +4385,11 @@ class UpdateTrigger(Model):
     if_unchanged_since: datetime | None = None
     """The updated_at that was read: 409 if it has changed."""
     sequence_name: str | None = None
+    """Name of the sequence, resolved at each fire. Exactly one of sequence_name and publish."""
+    publish: TriggerPublish | None = None
+    """Publishes an event instead."""
+    verify: TriggerVerify | None = None
+    """Of webhook triggers, instead of secret: how requests are verified."""
     version: int | None = None
     secret: str | None = None
     """Authenticates callers. Never returned. Must not be [REDACTED]."""
@@ -3785,6 +4469,7 @@ class Wait(Model):
     prompt: str | None = None
     """Question to the person."""
     choices: list[str] | None = None
+    approvers: list[str] | None = None
     child_id: str | None = None
     child_state: InstanceState | None = None
     key: str | None = None
@@ -3814,6 +4499,8 @@ class WaitForInput(Model):
     """
     allow_comment: bool | None = None
     """Whether the answer may have a comment. Default: False."""
+    approvers: list[str] | None = None
+    """Groups whose members may answer; default: every key that may answer."""
 
 
 class WaitHolder(Model):
@@ -3824,12 +4511,16 @@ class WaitHolder(Model):
 class WaitLimit(Model):
     max_count: int
     window_seconds: int
+    pattern: str | None = None
+    """The pattern whose limit applies to the key."""
 
 
 class WaitWorkers(Model):
     polled_lately: int
     """Workers for this task that polled within 60 s."""
     last_polled_at: datetime | None
+    endpoints: list[str] | None = None
+    """Worker endpoints that get such tasks."""
 
 
 class WebhookBody(Model):
@@ -3857,8 +4548,28 @@ class WebhookSubscription(Model):
 
 
 class WebhookTaken(Model):
-    instance_id: str
     trigger: str
+    instance_id: str | None = None
+    """The instance that was started; with skipped, one that holds the key."""
+    skipped: Literal[True] | None = None
+    """Nothing was created, since all slots are taken (when_full: skip)."""
+    collected: Literal[True] | None = None
+    """The sequence collects creations: the instance with this id starts later."""
+    starts_at: datetime | None = None
+    """With collected: when the instance starts, unless a later creation changes it."""
+    event_id: str | None = None
+    duplicate: bool | None = None
+    """True: the delivery had its effect before, and has no second."""
+    matched_wait: str | None = None
+    """Id of the first matched wait."""
+    satisfied: bool | None = None
+    """Whether a step waited for it."""
+    matched: int | None = None
+    """Number of waiting steps."""
+    cancelled: int | None = None
+    """Number of instances that it cancels, started or not; absent: none."""
+    triggers: int | None = None
+    """Number of triggers fired; absent: none, or a duplicate."""
 
 
 class WhoAmI(Model):
@@ -3879,6 +4590,8 @@ class WhoAmIKey(Model):
     id: str
     """Id of a key: ak_ and 32 hexadecimal digits."""
     name: str
+    groups: list[str]
+    """Groups for which the key answers approvals."""
     expires_at: datetime | None
 
 
@@ -3890,6 +4603,22 @@ class WorkerAttempt(Model):
     event: WorkerAttemptEvent
     reason: str | None = None
     created_at: datetime
+
+
+class WorkerEndpoint(Model):
+    """An endpoint without its secret."""
+
+    name: str
+    tenant_id: str
+    handlers: list[str]
+    url: str
+    concurrency: int
+    timeout_ms: int
+    enabled: bool
+    receives_secrets: bool
+    created_at: datetime
+    updated_at: datetime
+    status: EndpointStatus | None = None
 
 
 class WorkerInfo(Model):
