@@ -20,6 +20,8 @@ export interface ManyChange {
   readonly payload?: unknown;
   /** Includes children whose parents have continued without them. */
   readonly orphans?: boolean;
+  /** The maximum number of instances changed per minute. */
+  readonly perMinute?: number | undefined;
   /** Past participle for messages such as `5 instances would be cancelled`. */
   readonly done: string;
   /** The user has confirmed in advance. */
@@ -46,6 +48,7 @@ export async function changeMany(session: Session, change: ManyChange): Promise<
     ...(change.signalType === undefined ? {} : { signal_type: change.signalType }),
     ...(change.payload === undefined ? {} : { payload: change.payload }),
     ...(change.orphans === true ? { orphans: true } : {}),
+    ...(change.perMinute === undefined ? {} : { per_minute: change.perMinute }),
   };
   const counted = await countOf(session, body);
   if (change.isDryRun) {

@@ -4,18 +4,28 @@
  */
 
 import type { Command, Option } from './command.js';
+import { ACTION_COMMANDS } from './commands/actions.js';
 import { APPROVAL_COMMANDS } from './commands/approvals.js';
 import { CELL_COMMANDS } from './commands/cells.js';
+import { CREDENTIAL_COMMANDS } from './commands/credentials.js';
 import { CRON_COMMANDS } from './commands/cron.js';
 import { DEAD_LETTER_COMMANDS } from './commands/dead-letters.js';
+import { ENDPOINT_COMMANDS } from './commands/endpoints.js';
+import { EVENT_COMMANDS } from './commands/events.js';
 import { INSTANCE_COMMANDS } from './commands/instances.js';
 import { JOB_COMMANDS } from './commands/jobs.js';
 import { KEY_COMMANDS } from './commands/keys.js';
+import { LOG_COMMANDS } from './commands/logs.js';
+import { PENDING_START_COMMANDS } from './commands/pending-starts.js';
 import { PROFILE_COMMANDS } from './commands/profiles.js';
 import { PROXY_COMMANDS } from './commands/proxy-config.js';
+import { RATE_LIMIT_COMMANDS } from './commands/rate-limits.js';
 import { RELEASE_COMMANDS } from './commands/releases.js';
+import { SEARCH_COMMANDS } from './commands/search.js';
 import { SEQUENCE_COMMANDS } from './commands/sequences.js';
 import { TENANT_COMMANDS } from './commands/tenants.js';
+import { TRIGGER_COMMANDS } from './commands/triggers.js';
+import { WEBHOOK_COMMANDS } from './commands/webhooks.js';
 import { WORKER_COMMANDS } from './commands/workers.js';
 import { completionScript, SHELLS, type Shell } from './completion-scripts.js';
 
@@ -29,8 +39,13 @@ export const GLOBAL_OPTIONS: readonly Option[] = [
   },
   { flags: '--tenant <name>', about: 'The tenant; default ENGINE_TENANT.' },
   {
+    flags: '--namespace <name>',
+    about:
+      'The namespace; default ENGINE_NAMESPACE. Without one, names are of the namespace default, and lists show all.',
+  },
+  {
     flags: '--profile <name>',
-    about: 'Use address, tenant and key of this profile.',
+    about: 'Use address, tenant, namespace and key of this profile.',
     completes: 'profiles',
   },
   {
@@ -56,8 +71,15 @@ export const GROUPS: Readonly<Record<string, string>> = {
   tasks: 'Tasks of workers.',
   queues: 'Waiting tasks by handler and queue.',
   workers: 'Connected workers.',
+  endpoints: 'Addresses to which tasks are delivered.',
   cron: 'Schedules.',
+  triggers: 'Starts and events from outside.',
+  webhooks: 'Webhooks to your systems about ended instances.',
+  'pending-starts': 'Instances that are yet to start from collected creations.',
   releases: 'Rollouts of new versions by canary.',
+  credentials: 'Secrets that steps use.',
+  events: 'Events that steps, triggers and sequences wait for.',
+  'rate-limits': 'Rate limits of steps.',
   keys: 'Tenant keys.',
   tenants: 'Tenants and their cells.',
   cells: 'Cells of a cluster.',
@@ -138,13 +160,23 @@ export const COMMANDS: readonly Command[] = [
   START,
   ...SEQUENCE_COMMANDS,
   ...INSTANCE_COMMANDS,
+  ...SEARCH_COMMANDS,
   ...DEAD_LETTER_COMMANDS,
   ...JOB_COMMANDS,
+  ...LOG_COMMANDS,
   ...APPROVAL_COMMANDS,
   ...WORKER_COMMANDS,
+  ...ENDPOINT_COMMANDS,
   ...CRON_COMMANDS,
+  ...TRIGGER_COMMANDS,
+  ...WEBHOOK_COMMANDS,
+  ...PENDING_START_COMMANDS,
   ...RELEASE_COMMANDS,
+  ...CREDENTIAL_COMMANDS,
+  ...EVENT_COMMANDS,
+  ...RATE_LIMIT_COMMANDS,
   ...KEY_COMMANDS,
+  ...ACTION_COMMANDS,
   ...TENANT_COMMANDS,
   ...CELL_COMMANDS,
   ...PROXY_COMMANDS,

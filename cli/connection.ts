@@ -10,6 +10,8 @@ import { type Profile, type Profiles, profileOf } from './profiles.js';
 export interface Connection {
   readonly url: string;
   readonly tenant: string | undefined;
+  /** The namespace of sequences for which a command names none. */
+  readonly namespace: string | undefined;
   readonly apiKey: string | undefined;
   /** The source of the key, for messages. */
   readonly keyFrom: string | undefined;
@@ -21,9 +23,13 @@ export interface Connection {
 export interface ConnectionOptions {
   readonly url?: string | undefined;
   readonly tenant?: string | undefined;
+  readonly namespace?: string | undefined;
   readonly profile?: string | undefined;
   readonly keyFile?: string | undefined;
 }
+
+/** The namespace of names unless another one is given. */
+export const NAMESPACE_DEFAULT = 'default';
 
 export const URL_DEFAULT = 'http://127.0.0.1:8080';
 
@@ -53,6 +59,11 @@ export function connectionOf(
     before?.tenant ??
     given(env.ENGINE_TENANT) ??
     (isItsAddress ? profile.tenant : undefined);
+  const namespace =
+    options.namespace ??
+    before?.namespace ??
+    given(env.ENGINE_NAMESPACE) ??
+    (isItsAddress ? profile.namespace : undefined);
   const own = isItsAddress ? keyOf(profile, name) : undefined;
   const key =
     keyInFile(options.keyFile, '--key-file') ??
@@ -60,6 +71,7 @@ export function connectionOf(
   return {
     url,
     tenant,
+    namespace,
     apiKey: key?.value,
     keyFrom: key?.from,
     profile: isItsAddress ? name : undefined,

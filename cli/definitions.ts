@@ -22,6 +22,7 @@ import {
 import type { Finding } from '../schema/finding.js';
 import { CommandError, usageError } from './exit.js';
 import { parsed, textIn } from './json-input.js';
+import { definitionsOfModule, isModule } from './modules.js';
 
 /** As written by the user: tenant and namespace may come from options, and the version may be left out. */
 export type Written = Omit<CreateSequence, 'version'> & { readonly version?: number };
@@ -50,15 +51,33 @@ function definitionsBelow(folder: string): string[] {
     const found = path.join(folder, entry.name);
     if (/^(?:\.|node_modules)/.test(entry.name)) return [];
     if (entry.isDirectory()) return definitionsBelow(found);
-    return entry.isFile() && IS_DEFINITION.test(entry.name) ? [found] : [];
+    const isOne = IS_DEFINITION.test(entry.name) || isModule(entry.name);
+    return entry.isFile() && isOne ? [found] : [];
   });
 }
 
 /**
- * A file contains one definition or a list of them, as JSON or YAML.
+ * A file contains one definition or a list of them, as JSON or YAML; a module exports them.
  * @throws CommandError that names the file
  */
 export async function readDefinitions(file: string): Promise<InFile[]> {
+  const found = await definitionsIn(file);
+  const names = found.map(({ definition: { tenant_id, namespace = 'default', name, version } }) =>
+    JSON.stringify([tenant_id, namespace, name, version]),
+  );
+  const twin = found.find((_, index) => names.indexOf(names[index] as string) < index);
+  if (twin === undefined) return found;
+  // They would replace each other, with two new versions each time that the file is applied.
+  const { name, version } = twin.definition;
+  const both = version === undefined ? name : `version ${version} of ${name}`;
+  throw usageError(`${file}: defines ${both} twice`);
+}
+
+async function definitionsIn(file: string): Promise<InFile[]> {
+  if (isModule(file)) {
+    const found = await definitionsOfModule(file);
+    return found.map((definition) => ({ file, definition: definition as Written }));
+  }
   const text = textIn(file === '-' ? 0 : file, file);
   return [await parse(text, file)].flat().map((definition) => {
     if (typeof definition !== 'object' || definition === null || !('name' in definition)) {

@@ -18,6 +18,7 @@ import {
 } from './definitions.js';
 import { CommandError, type ExitCode, usageError } from './exit.js';
 import { timeOfDay } from './follow.js';
+import { isModule } from './modules.js';
 import type { Output } from './output.js';
 import type { Session } from './session.js';
 
@@ -63,7 +64,7 @@ const portOf = (address: string | undefined) => address?.split(':').at(-1) ?? '8
 function greet(out: Output, url: string, tenant: string, folder: string): void {
   const { paint } = out;
   const rows = [
-    ['Dashboard', paint.bold(paint.green(`${url}/ui/?tenant=${encodeURIComponent(tenant)}`))],
+    ['Dashboard', paint.bold(paint.green(`${url}/ui/t/${encodeURIComponent(tenant)}/`))],
     ['API', `${url}/api/v1`],
     ['Key', paint.yellow('not required; only connections from this machine are accepted')],
     ['Tenant', tenant],
@@ -93,8 +94,10 @@ type Seen = Map<string, string>;
 /** Applies files that have changed since the last poll. A failure is reported once, until the file changes again. */
 async function look(client: Client, out: Output, folder: string, seen: Seen): Promise<void> {
   const files = existsSync(folder) ? definitionFiles([folder]) : [];
+  // A module may import any other one.
+  const ofModules = files.filter(isModule).map(markOf).join();
   for (const file of files) {
-    const mark = markOf(file);
+    const mark = isModule(file) ? ofModules : markOf(file);
     if (mark === undefined || seen.get(file) === mark) continue;
     seen.set(file, mark);
     await applyFile(client, out, file);

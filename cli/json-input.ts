@@ -53,6 +53,13 @@ export function textIn(file: string | number, named: string): string {
   }
 }
 
+/** A secret, without the end of line that editors add. @param option names it in messages @throws CommandError */
+export function secretIn(file: string, option: string): string {
+  const value = textIn(file === '-' ? 0 : file, `${option}: ${file}`).replace(/\r?\n$/, '');
+  if (value === '') throw usageError(`${option}: ${file} is empty`);
+  return value;
+}
+
 const MARKS = [
   ['\xff\xfe', 'utf-16le'],
   ['\xfe\xff', 'utf-16be'],

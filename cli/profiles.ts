@@ -1,5 +1,5 @@
 /**
- * Profiles store the address, tenant and key of a server under a name, in one file that only its owner may read. The
+ * Profiles store the address, tenant, namespace and key of a server under a name, in one file that only its owner may read. The
  * file is not used if others can read it.
  */
 
@@ -11,6 +11,7 @@ import { CommandError, usageError } from './exit.js';
 export interface Profile {
   readonly url: string;
   readonly tenant?: string | undefined;
+  readonly namespace?: string | undefined;
   readonly api_key?: string | undefined;
 }
 

@@ -10,6 +10,7 @@ import {
   Option as OptionParser,
 } from 'commander';
 import { EngineError } from '../client/src/index.js';
+import { suggest } from '../schema/suggest.js';
 import { packageVersion } from '../src/base/package-files.js';
 import { type Argument, type Command, Given, type Option } from './command.js';
 import { COMMANDS, GLOBAL_OPTIONS, GROUPS, PROGRAM } from './commands.js';
@@ -177,13 +178,35 @@ export function parserOf(commands: readonly Command[], onRun: Run): CommandParse
     });
   }
   for (const parser of [root, ...root.commands, ...root.commands.flatMap((one) => one.commands)]) {
-    parser.exitOverride().configureHelp({ showGlobalOptions: true });
+    // Its own suggestions go to words that are not alike, such as tree for create.
+    parser
+      .exitOverride()
+      .configureHelp({ showGlobalOptions: true })
+      .showSuggestionAfterError(false);
     parser.configureOutput({
-      outputError: (text, write) => write(KEY_OPTION.test(text) ? `${text}${KEY_HINT}\n` : text),
+      outputError: (text, write) => write(`${text.trimEnd()}${remedyFor(text, parser, root)}\n`),
     });
   }
   return root;
 }
+
+/** What to do about an unknown word: the end of the message. */
+function remedyFor(text: string, parser: CommandParser, root: CommandParser): string {
+  if (KEY_OPTION.test(text)) return `\n${KEY_HINT}`;
+  const [, kind, dashes = '', word = ''] = UNKNOWN.exec(text) ?? [];
+  if (kind === undefined) return '';
+  const flags = [...parser.options, ...root.options].map(({ long }) => long?.slice(2) ?? '');
+  const known = kind === 'option' ? flags : parser.commands.map((one) => one.name());
+  const meant = suggest(word, known);
+  if (meant !== undefined) return `; did you mean ${dashes}${meant}?`;
+  const path = parser === root ? PROGRAM : `${PROGRAM} ${pathOf(parser)}`;
+  return `\n${path} --help lists the ${kind}s.`;
+}
+
+const UNKNOWN = /unknown (command|option) '(-*)([^'=]+)/;
+
+const pathOf = (parser: CommandParser): string =>
+  parser.parent?.parent == null ? parser.name() : `${pathOf(parser.parent)} ${parser.name()}`;
 
 /** The user was about to pass a key where everybody on the machine can read it. */
 const KEY_OPTION = /unknown option '--(?:api-?)?key\b/;

@@ -1,7 +1,12 @@
 /** The context of a command: server, output, prompts and environment. */
 
 import { Client } from '../client/src/index.js';
-import { type Connection, type ConnectionOptions, connectionOf } from './connection.js';
+import {
+  type Connection,
+  type ConnectionOptions,
+  connectionOf,
+  NAMESPACE_DEFAULT,
+} from './connection.js';
 import { usageError } from './exit.js';
 import type { Output } from './output.js';
 import { profilesFile, readProfiles } from './profiles.js';
@@ -46,6 +51,16 @@ export class Session {
 
   get profilesFile(): string {
     return profilesFile(this.env);
+  }
+
+  /** The namespace to which a command is restricted; undefined: every one. */
+  get namespace(): string | undefined {
+    return this.connection.namespace;
+  }
+
+  /** The namespace of a sequence that is given by its name. */
+  get namespaceOfName(): string {
+    return this.connection.namespace ?? NAMESPACE_DEFAULT;
   }
 
   /** Created on first use: not every command needs a server. */

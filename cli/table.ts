@@ -151,6 +151,13 @@ export function ago(timestamp: string | null | undefined, now: number): string {
   return length === '0s' ? 'now' : ms > 0 ? `in ${length}` : `${length} ago`;
 }
 
+/** `840ms`, `2.4s`, `3m`; `-` for a missing value. */
+export function spanText(ms: number | null): string {
+  if (ms === null) return '-';
+  if (ms < 1_000) return `${Math.round(ms)}ms`;
+  return ms < 60_000 ? `${(ms / 1_000).toFixed(1)}s` : durationText(ms);
+}
+
 /** In its largest unit, rounded down. */
 export function durationText(ms: number): string {
   const [unit, size] = UNITS.find(([, size]) => ms >= size) ?? ['s', 1_000];

@@ -2,9 +2,9 @@
 
 import { storedDefinition } from '../client/src/builder/apply.js';
 import type { SequenceDefinition } from '../client/src/index.js';
-import type { Argument, Given } from './command.js';
-import { NAMESPACE_DEFAULT } from './commands/selection.js';
+import type { Argument } from './command.js';
 import { CommandError, usageError } from './exit.js';
+import { byName } from './sequence-names.js';
 import type { Session } from './session.js';
 
 export const VERSION_REFERENCE: Argument = {
@@ -16,19 +16,17 @@ const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 export const isId = (text: string): boolean => UUID.test(text);
 
 /** @throws CommandError if it is neither, or the version does not exist */
-export async function versionGiven(
-  { client }: Session,
-  given: Given,
-  text: string,
-): Promise<SequenceDefinition> {
+export async function versionGiven(session: Session, text: string): Promise<SequenceDefinition> {
+  const { client, namespaceOfName: namespace } = session;
   if (isId(text)) return client.sequences.get(text);
   const [, name = '', version] = /^(.+)@(-?\d{1,10})$/.exec(text) ?? [];
   if (version === undefined) {
     throw usageError(`a version must be given as order@2 or by its id, not as ${text}`);
   }
-  const namespace = given.text('namespace') ?? NAMESPACE_DEFAULT;
   const query = { name, namespace, version: Number(version) };
-  const found = await storedDefinition(client.sequences, query);
-  if (found !== undefined) return found;
-  throw new CommandError('notFound', `version ${version} of ${name} not found in ${namespace}`);
+  return byName(session, name, async () => {
+    const found = await storedDefinition(client.sequences, query);
+    if (found !== undefined) return found;
+    throw new CommandError('notFound', `version ${version} of ${name} not found in ${namespace}`);
+  });
 }

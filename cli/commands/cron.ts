@@ -12,8 +12,8 @@ import {
 } from '../command.js';
 import { usageError } from '../exit.js';
 import { objectOf } from '../json-input.js';
+import { byName } from '../sequence-names.js';
 import { ago, memberText } from '../table.js';
-import { NAMESPACE_DEFAULT, NAMESPACE_OPTION } from './selection.js';
 
 const ID: Argument = { name: 'id', about: 'The id of a schedule.' };
 type Overlap = NonNullable<CreateSchedule['overlap_policy']>;
@@ -82,7 +82,6 @@ export const CRON_COMMANDS: readonly Command[] = [
       { name: 'sequence', about: 'The name of a sequence, resolved at each run.' },
     ],
     options: [
-      NAMESPACE_OPTION,
       { flags: '--sequence-version <n>', about: 'Always start this version.' },
       { flags: '--disabled', about: 'Create the schedule disabled.' },
       ...SETTINGS,
@@ -90,14 +89,14 @@ export const CRON_COMMANDS: readonly Command[] = [
     ask: (session, given) => {
       const body: CreateSchedule = {
         tenant_id: session.tenant,
-        namespace: given.text('namespace') ?? NAMESPACE_DEFAULT,
+        namespace: session.namespaceOfName,
         cron_expr: given.arg(0),
         sequence: given.arg(1),
         version: given.count('sequence-version'),
         enabled: !given.flag('disabled'),
         ...settingsOf(given),
       };
-      return session.client.cron.create(body);
+      return byName(session, given.arg(1), () => session.client.cron.create(body));
     },
     said: ({ id }) => id,
     noted: ({ next_fire_at }) =>

@@ -1,6 +1,6 @@
 /** Commands for instances: start, show, watch and change. */
 
-import type { TaskInstance, TreeNode } from '../../client/src/index.js';
+import type { SignalAnswer, TaskInstance } from '../../client/src/index.js';
 import type { InstanceState } from '../../schema/states.js';
 import { changeMany, type ManyChange } from '../bulk.js';
 import {
@@ -14,16 +14,16 @@ import {
 } from '../command.js';
 import { CommandError, type ExitCode, exitOf, usageError } from '../exit.js';
 import { followInstance } from '../follow.js';
+import { treeLines } from '../instance-tree.js';
 import { jsonOf, objectOf } from '../json-input.js';
 import { linesOf, resumeOne, retryOne } from '../retry.js';
-import { sequenceNames } from '../sequence-names.js';
+import { byName, sequenceNames } from '../sequence-names.js';
 import type { Session } from '../session.js';
-import { ago, type Column, durationText, memberText, toned } from '../table.js';
+import { ago, type Column, memberText, toned } from '../table.js';
 import { toneOf } from '../tones.js';
 import {
   AGREED_OPTIONS,
   APPROVED_OPTION,
-  NAMESPACE_OPTION,
   SELECTION_OPTIONS,
   STATE_OPTION,
   selectionOf,
@@ -47,6 +47,9 @@ const COLUMNS: readonly Column<Listed>[] = [
   { head: 'FAILURE', text: ({ failure }) => failure?.message ?? '-' },
   { head: 'NAMESPACE', text: ({ namespace }) => namespace },
 ];
+
+/** More than a user reads in a terminal. */
+const TREE_NODES_MAX = 100_000;
 
 /** The dead letter queue shows the reason of the failure. */
 export const FAILED_COLUMNS: readonly Column<Listed>[] = [
@@ -76,7 +79,6 @@ const START_OPTIONS: readonly Option[] = [
     about: 'Its input data: JSON, @file or - for standard input.',
   },
   { flags: '--config <json>', about: 'Its config, in the same forms.' },
-  NAMESPACE_OPTION,
   {
     flags: '--sequence-version <n>',
     about: 'This version; default: the newest active one.',
@@ -116,12 +118,19 @@ async function start(session: Session, given: Given): Promise<ExitCode | undefin
     idempotency_key: given.text('key'),
     dry_run: given.flag('dry-run') || undefined,
   };
-  const created = await client.instances.create({
-    tenant_id: tenant,
-    namespace: given.text('namespace') ?? 'default',
-    sequence: given.arg(),
-    ...optional,
-  });
+  const created = await byName(session, given.arg(), () =>
+    client.instances.create({
+      tenant_id: tenant,
+      namespace: session.namespaceOfName,
+      sequence: given.arg(),
+      ...optional,
+    }),
+  );
+  if (created.skipped) {
+    if (out.isJson) out.json(created);
+    else out.note(`Skipped: instance ${created.id} holds the key.`);
+    return undefined;
+  }
   if (given.flag('wait')) {
     if (out.isJson) out.jsonLine({ type: 'created', ...created });
     else out.note(created.id);
@@ -135,41 +144,7 @@ async function start(session: Session, given: Given): Promise<ExitCode | undefin
   return undefined;
 }
 
-// ---------------------------------------------------------------- tree and explanation
-
-/** More than a user reads in a terminal. */
-const TREE_NODES_MAX = 100_000;
-
-export function treeLines({ out }: Session, nodes: readonly TreeNode[]): string[] {
-  const children = new Map<string, TreeNode[]>();
-  for (const node of nodes) {
-    const parent = node.parent_id ?? '';
-    children.set(parent, [...(children.get(parent) ?? []), node]);
-  }
-  const width = Math.max(0, ...nodes.map(({ state }) => state.length));
-  const below = (parent: string, depth: number): string[] =>
-    (children.get(parent) ?? []).flatMap((node) => {
-      const branch = node.branch_index === null ? '' : `[${node.branch_index}] `;
-      const items = node.items === undefined ? '' : ` ${node.items.ended}/${node.items.total}`;
-      const took =
-        node.started_at === null || node.completed_at === null
-          ? ''
-          : ` ${out.paint.dim(lengthOf(node.started_at, node.completed_at))}`;
-      const child = node.child_instance_id === undefined ? '' : ` → ${node.child_instance_id}`;
-      const state = toned(node.state.padEnd(width), toneOf(node.state), out.paint);
-      const name = `${branch}${memberText(node.block_id)} ${out.paint.dim(node.block_type)}`;
-      return [
-        `${state}  ${'  '.repeat(depth)}${name}${items}${took}${child}`,
-        ...below(node.id, depth + 1),
-      ];
-    });
-  return below('', 0);
-}
-
-function lengthOf(from: string, to: string): string {
-  const ms = Date.parse(to) - Date.parse(from);
-  return ms < 1_000 ? `${ms}ms` : durationText(ms);
-}
+// ---------------------------------------------------------------- explanation
 
 const explain = showing({
   name: 'instances explain',
@@ -197,6 +172,11 @@ const explain = showing({
 const ALL_OPTION: Option = {
   flags: '--all',
   about: 'Every instance of the tenant to which the action applies.',
+};
+
+const PACE_OPTION: Option = {
+  flags: '--per-minute <n>',
+  about: 'Change at most this many instances per minute, when options select.',
 };
 
 type Action = ManyChange['action'];
@@ -233,12 +213,15 @@ export function changing(
       ...(hasStates ? [STATE_OPTION] : []),
       ...SELECTION_OPTIONS,
       ALL_OPTION,
+      PACE_OPTION,
       ...AGREED_OPTIONS,
     ],
     run: async (session, given) => {
       const ids = given.rest(idsAt);
-      const selection = { ...selectionOf(given, Date.now()), ...statesFilter(given) };
-      const isSelected = Object.keys(selection).length > 0;
+      const selection = { ...selectionOf(session, given, Date.now()), ...statesFilter(given) };
+      // The namespace of a profile or the environment restricts a selection, and is none.
+      const { namespace: _, ...others } = selection;
+      const isSelected = session.options.namespace !== undefined || Object.keys(others).length > 0;
       if (ids.length > 0) {
         if (isSelected || given.flag('all')) {
           throw usageError('use ids or options that select instances, not both');
@@ -259,6 +242,7 @@ export function changing(
         filter: { states, ...selection },
         isAgreed: given.flag('yes'),
         isDryRun: given.flag('dry-run'),
+        perMinute: given.count('per-minute'),
         ...many?.(given),
       });
     },
@@ -318,13 +302,22 @@ const signal = changing({
       flags: '--payload <json>',
       about: 'The payload of the signal: JSON, @file or - for standard input.',
     },
+    {
+      flags: '--wait',
+      about: 'Wait up to a minute for a step to take it, and print its reply; for signals to ids.',
+    },
   ],
   action: 'signal',
   states: ['scheduled', 'running', 'waiting', 'paused', 'failed'],
   done: 'signalled',
   idsAt: 1,
-  one: ({ client }, id, given) =>
-    client.instances.signal(id, { signal_type: signalType(given.arg()), ...payloadOf(given) }),
+  one: async ({ client, out }, id, given) => {
+    const signal = { signal_type: signalType(given.arg()), ...payloadOf(given) };
+    if (!given.flag('wait')) return client.instances.signal(id, signal);
+    const answer = await client.instances.signal(id, signal, { query: { wait_ms: 60_000 } });
+    if ('taken' in answer && !out.isJson) out.line(answerText(answer));
+    return answer;
+  },
   many: (given) => {
     const type = signalType(given.arg());
     if (!type.startsWith('custom:')) {
@@ -336,6 +329,12 @@ const signal = changing({
     return { signalType: type.slice('custom:'.length), ...payloadOf(given) };
   },
 });
+
+function answerText({ taken, block_id, reply }: SignalAnswer): string {
+  if (block_id === undefined) return taken ? 'it took effect' : 'no step has taken it';
+  if (!taken) return `step ${block_id} refused its payload`;
+  return `step ${block_id} took it${reply === undefined ? '' : `: ${JSON.stringify(reply)}`}`;
+}
 
 const BUILT_IN_SIGNALS: ReadonlySet<string> = new Set([
   'pause',
@@ -429,8 +428,12 @@ export const INSTANCE_COMMANDS: readonly Command[] = [
     options: [STATE_OPTION, ...SELECTION_OPTIONS],
     columns: COLUMNS,
     completed: withNames,
-    ask: ({ client }, given, limit) =>
-      client.instances.list({ ...selectionOf(given, Date.now()), state: statesOf(given), limit }),
+    ask: (session, given, limit) =>
+      session.client.instances.list({
+        ...selectionOf(session, given, Date.now()),
+        state: statesOf(given),
+        limit,
+      }),
   }),
   showing({
     name: 'instances get',

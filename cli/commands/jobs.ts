@@ -13,20 +13,21 @@ const said = ({ id, state, applied, matched }: BulkJob) =>
 export const JOB_COMMANDS: readonly Command[] = [
   listing<BulkJob>({
     name: 'jobs list',
-    summary: 'List bulk changes that became jobs, newest first.',
+    summary: 'List changes of many instances, newest first.',
     columns: [
       { head: 'ID', text: ({ id }) => id, isWhole: true },
       { head: 'STATE', text: ({ state }) => state, tone: ({ state }) => toneOf(state) },
       { head: 'CHANGED', text: ({ applied, matched }) => `${applied}/${matched}` },
-      { head: 'KIND', text: ({ operation }) => operation },
+      { head: 'KIND', text: ({ operation, request }) => String(request.action ?? operation) },
       { head: 'FAILED', text: ({ failed }) => String(failed) },
+      { head: 'BY', text: ({ requested_by }) => requested_by ?? '-' },
       { head: 'CREATED', text: ({ created_at }, now) => ago(created_at, now) },
     ],
     ask: ({ client }, _given, limit) => client.bulkJobs.list({ limit }),
   }),
   showing({
     name: 'jobs get',
-    summary: 'Show the progress of a bulk change.',
+    summary: 'Show the progress of a bulk change, and the outcome of a retry.',
     args: [ID],
     ask: ({ client }, given) => client.bulkJobs.get(given.arg()),
   }),

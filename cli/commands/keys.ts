@@ -16,6 +16,7 @@ const CAPABILITIES = Object.keys({
   approver: true,
   auditor: true,
   starter: true,
+  events: true,
   secrets: true,
 } satisfies Record<Capability, true>);
 
@@ -31,6 +32,11 @@ export const KEY_COMMANDS: readonly Command[] = [
         choices: CAPABILITIES,
         isMany: true,
       },
+      {
+        flags: '--group <name>',
+        about: 'A group for which it answers approvals.',
+        isMany: true,
+      },
       { flags: '--expires-at <time>', about: 'RFC 3339; default never.' },
     ],
     run: async (session, given) => {
@@ -42,6 +48,7 @@ export const KEY_COMMANDS: readonly Command[] = [
         tenant_id: tenant,
         name: given.arg(),
         capabilities,
+        groups: given.texts('group'),
         expires_at: given.text('expires-at'),
       });
       if (out.isJson) out.json(minted);
@@ -61,6 +68,7 @@ export const KEY_COMMANDS: readonly Command[] = [
       { head: 'ID', text: ({ id }) => id, isWhole: true },
       { head: 'NAME', text: ({ name }) => name || '-' },
       { head: 'CAN', text: ({ capabilities }) => capabilities.join(', ') },
+      { head: 'GROUPS', text: ({ groups }) => groups.join(', ') || '-' },
       {
         head: 'STATE',
         text: ({ revoked }) => (revoked ? 'revoked' : 'active'),

@@ -18,6 +18,7 @@ interface Listed {
   readonly name: string;
   readonly url: string;
   readonly tenant: string | null;
+  readonly namespace: string | null;
   readonly has_key: boolean;
   readonly current: boolean;
 }
@@ -25,10 +26,11 @@ interface Listed {
 const NAME = { name: 'name', about: 'The name of a profile.', completes: 'profiles' } as const;
 
 function listed({ current, profiles }: Profiles): Listed[] {
-  return Object.entries(profiles).map(([name, { url, tenant, api_key }]) => ({
+  return Object.entries(profiles).map(([name, { url, tenant, namespace, api_key }]) => ({
     name,
     url,
     tenant: tenant ?? null,
+    namespace: namespace ?? null,
     has_key: api_key !== undefined,
     current: name === current,
   }));
@@ -47,7 +49,7 @@ export const PROFILE_COMMANDS: readonly Command[] = [
   {
     name: 'profiles add',
     summary:
-      'Save --url, --tenant and a key under a name. The key is asked for, or read from --key-file.',
+      'Save --url, --tenant, --namespace and a key under a name. The key is asked for, or read from --key-file.',
     args: [{ name: 'name', about: 'Letters, digits, dots, hyphens and underscores.' }],
     run: async (session, given) => {
       const { out, options, profilesFile } = session;
@@ -57,7 +59,8 @@ export const PROFILE_COMMANDS: readonly Command[] = [
         throw usageError('--url is required: the address of the server');
       const url = checkedUrl(options.url);
       const before = readProfiles(profilesFile);
-      const profile: Profile = { url, tenant: options.tenant, api_key: await keyFor(session) };
+      const { tenant, namespace } = options;
+      const profile: Profile = { url, tenant, namespace, api_key: await keyFor(session) };
       writeProfiles(profilesFile, {
         current: before.current ?? name,
         profiles: { ...before.profiles, [name]: profile },
@@ -78,6 +81,7 @@ export const PROFILE_COMMANDS: readonly Command[] = [
             { head: 'NAME', text: ({ name, current }) => `${current ? '* ' : '  '}${name}` },
             { head: 'URL', text: ({ url }) => url },
             { head: 'TENANT', text: ({ tenant }) => tenant ?? '-' },
+            { head: 'NAMESPACE', text: ({ namespace }) => namespace ?? '-' },
             { head: 'KEY', text: ({ has_key }) => (has_key ? 'yes' : 'no') },
           ],
           all,

@@ -1,14 +1,13 @@
 /** Commands for releases, which roll out a new version of a sequence. */
 
-import type { EvaluationReport, Gate, Release } from '../../client/src/index.js';
+import type { EvaluationReport, Gate, Release, ValidationReport } from '../../client/src/index.js';
 import { RELEASE_STATES, type ReleaseState } from '../../schema/release-states.js';
 import { type Argument, acting, type Command, type Given, listing, showing } from '../command.js';
 import { EXIT, usageError } from '../exit.js';
 import type { Session } from '../session.js';
-import { ago, memberText, toned } from '../table.js';
+import { ago, type Column, memberText, tableLines, toned } from '../table.js';
 import { toneOf } from '../tones.js';
 import { isId, VERSION_REFERENCE, versionGiven } from '../version-reference.js';
-import { NAMESPACE_OPTION } from './selection.js';
 
 const ID: Argument = { name: 'id', about: 'The id of a release.' };
 
@@ -49,7 +48,7 @@ async function sideGiven(session: Session, given: Given, at: 0 | 1): Promise<str
   if (text === undefined) {
     throw usageError('a release needs two versions, such as order@1 order@2');
   }
-  return isId(text) ? text : (await versionGiven(session, given, text)).id;
+  return isId(text) ? text : (await versionGiven(session, text)).id;
 }
 
 async function status({ client }: Session, given: Given) {
@@ -75,6 +74,44 @@ function evaluationLines({ out }: Session, report: EvaluationReport): string[] {
   ];
 }
 
+function validationLines({ out }: Session, report: ValidationReport): string[] {
+  const { release_state, replayed, matches, diverged, inconclusive, divergences } = report;
+  const runs = report.inconclusive_runs ?? [];
+  const counts = `${matches} match, ${diverged} diverge, ${inconclusive} are inconclusive`;
+  return [
+    `The release is ${release_state}: of ${replayed} replayed runs ${counts}.`,
+    ...(divergences.length === 0 ? [] : tableLines(DIVERGENCE_COLUMNS, divergences, out.place)),
+    ...(runs.length === 0 ? [] : tableLines(INCONCLUSIVE_COLUMNS, runs, out.place)),
+  ];
+}
+
+type Divergence = ValidationReport['divergences'][number];
+type Inconclusive = NonNullable<ValidationReport['inconclusive_runs']>[number];
+
+const INSTANCE = { head: 'INSTANCE', text: (run: Inconclusive | Divergence) => run.instance_id };
+
+const DIVERGENCE_COLUMNS: readonly Column<Divergence>[] = [
+  { ...INSTANCE, isWhole: true },
+  {
+    head: 'STATE',
+    text: ({ recorded_state: before, replayed_state: now }) =>
+      before === now ? now : `${before} → ${now}`,
+    tone: ({ replayed_state }) => toneOf(replayed_state),
+  },
+  { head: 'MORE STEPS', text: ({ blocks_added }) => memberText(blocks_added.join(', ')) },
+  { head: 'FEWER STEPS', text: ({ blocks_removed }) => memberText(blocks_removed.join(', ')) },
+  {
+    head: 'OTHER REQUESTS',
+    text: ({ calls_changed = [] }) =>
+      memberText(calls_changed.map(({ block_id }) => block_id).join(', ')),
+  },
+];
+
+const INCONCLUSIVE_COLUMNS: readonly Column<Inconclusive>[] = [
+  { ...INSTANCE, isWhole: true },
+  { head: 'INCONCLUSIVE, SINCE', text: ({ reason }) => reason },
+];
+
 const rate = (value: number | undefined) => (value === undefined ? '?' : value.toFixed(3));
 
 export const RELEASE_COMMANDS: readonly Command[] = [
@@ -92,7 +129,6 @@ export const RELEASE_COMMANDS: readonly Command[] = [
     options: [
       { flags: '--baseline <version>', about: 'Instead of the first argument.' },
       { flags: '--candidate <version>', about: 'Instead of the second argument.' },
-      NAMESPACE_OPTION,
       {
         flags: '--gate <text>',
         about: 'metric:max_regression:min_sample, such as error_rate:0.05:20; may be repeated.',
@@ -172,6 +208,7 @@ export const RELEASE_COMMANDS: readonly Command[] = [
         sample: given.count('sample'),
         skip: given.flag('skip') || undefined,
       }),
+    lines: validationLines,
     exit: ({ release_state, divergences }) =>
       release_state === 'failed' || divergences.length > 0 ? EXIT.failed : EXIT.ok,
   }),

@@ -5,20 +5,13 @@ import { toUnixMs } from '../../schema/common.js';
 import { INSTANCE_STATES, type InstanceState } from '../../schema/states.js';
 import type { Given, Option } from '../command.js';
 import { usageError } from '../exit.js';
-
-/** The default namespace. */
-export const NAMESPACE_DEFAULT = 'default';
+import type { Session } from '../session.js';
 
 export const STATE_OPTION: Option = {
   flags: '--state <states>',
   about: 'Only instances in one of these states.',
   choices: INSTANCE_STATES,
   isMany: true,
-};
-
-export const NAMESPACE_OPTION: Option = {
-  flags: '--namespace <name>',
-  about: 'The namespace.',
 };
 
 /** Options of bulk changes. */
@@ -53,12 +46,12 @@ export const NARROWING_OPTIONS: readonly Option[] = [
 export const SELECTION_OPTIONS: readonly Option[] = [
   { flags: '--sequence <name>', about: 'Only instances of this sequence, in any version.' },
   { flags: '--sequence-id <id>', about: 'Only instances of this version, by its id.' },
-  NAMESPACE_OPTION,
   ...NARROWING_OPTIONS,
 ];
 
 /** The filter, without states. */
 export function selectionOf(
+  { namespace }: Pick<Session, 'namespace'>,
   given: Given,
   now: number,
 ): Omit<InstancesListQuery, 'state' | 'offset' | 'limit' | 'cursor'> {
@@ -68,7 +61,7 @@ export function selectionOf(
   const all = {
     sequence_name: given.text('sequence'),
     sequence_id: given.text('sequence-id'),
-    namespace: given.text('namespace'),
+    namespace,
     metadata: given.pairs('metadata'),
     failure: given.text('failure'),
     ...Object.fromEntries(times),

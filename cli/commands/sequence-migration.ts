@@ -5,7 +5,6 @@
 
 import { storedDefinition } from '../../client/src/builder/apply.js';
 import type {
-  Client,
   InstancesMigrated,
   MigrateInstances,
   SequenceDefinition,
@@ -14,12 +13,11 @@ import { expectAgreement, instances } from '../bulk.js';
 import type { Command, Given } from '../command.js';
 import { CommandError, EXIT, type ExitCode, usageError } from '../exit.js';
 import type { Output } from '../output.js';
+import { byName } from '../sequence-names.js';
 import type { Session } from '../session.js';
 import {
   AGREED_OPTIONS,
   APPROVED_OPTION,
-  NAMESPACE_DEFAULT,
-  NAMESPACE_OPTION,
   NARROWING_OPTIONS,
   STATE_OPTION,
   selectionOf,
@@ -68,25 +66,24 @@ export const migrateMany: Command = {
       flags: '--to <n>',
       about: 'The target version; default: the newest active one.',
     },
-    NAMESPACE_OPTION,
     STATE_OPTION,
     ...NARROWING_OPTIONS,
     APPROVED_OPTION,
     ...AGREED_OPTIONS,
   ],
   run: async (session, given) => {
-    const { client, out } = session;
+    const { out } = session;
     given.required('from');
     const [source, target] = await Promise.all([
-      versionOf(client, given, given.count('from')),
-      versionOf(client, given, given.count('to')),
+      versionOf(session, given, given.count('from')),
+      versionOf(session, given, given.count('to')),
     ]);
     if (source.id === target.id) {
       throw usageError(
         `${given.arg()} cannot be migrated from version ${source.version} to itself`,
       );
     }
-    const { namespace, ...selection } = selectionOf(given, Date.now());
+    const { namespace, ...selection } = selectionOf(session, given, Date.now());
     const approved = given.flag('approved');
     const filter = { ...selection, states: statesOf(given) };
     const asked = { sequence_id: target.id, filter, approved };
@@ -124,15 +121,17 @@ const exitOf = ({ failed }: Total): ExitCode => (failed > 0 ? EXIT.failed : EXIT
  * @throws CommandError if there is none
  */
 export async function versionOf(
-  client: Client,
+  session: Session,
   given: Given,
   version: number | undefined,
 ): Promise<SequenceDefinition> {
   const name = given.arg();
-  const namespace = given.text('namespace') ?? NAMESPACE_DEFAULT;
-  const found = await storedDefinition(client.sequences, { name, namespace, version });
-  if (found !== undefined) return found;
-  throw new CommandError('notFound', `no version ${version ?? 'in use'} of ${name} found`);
+  const { client, namespaceOfName: namespace } = session;
+  return byName(session, name, async () => {
+    const found = await storedDefinition(client.sequences, { name, namespace, version });
+    if (found !== undefined) return found;
+    throw new CommandError('notFound', `no version ${version ?? 'in use'} of ${name} found`);
+  });
 }
 
 /** As many requests as needed. Migrated instances leave the version, so the cursor skips none. */

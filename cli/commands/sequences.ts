@@ -1,6 +1,11 @@
 /** Commands for sequences and their definitions. */
 
-import type { Client, SequenceDefinition, SequenceListed } from '../../client/src/index.js';
+import type {
+  Client,
+  SequenceDefinition,
+  SequenceListed,
+  StepStatistics,
+} from '../../client/src/index.js';
 import type { Finding } from '../../schema/finding.js';
 import {
   type Argument,
@@ -11,6 +16,7 @@ import {
   type Option,
   showing,
 } from '../command.js';
+import { differenceLines, textDifferences } from '../definition-texts.js';
 import {
   type Applied,
   applyDefinition,
@@ -23,16 +29,17 @@ import {
 } from '../definitions.js';
 import { CommandError, EXIT, type ExitCode, usageError } from '../exit.js';
 import type { Output } from '../output.js';
+import { byName } from '../sequence-names.js';
 import type { Session } from '../session.js';
-import { ago, memberText } from '../table.js';
+import { ago, memberText, spanText } from '../table.js';
 import { isId, VERSION_REFERENCE, versionGiven } from '../version-reference.js';
-import { NAMESPACE_DEFAULT, NAMESPACE_OPTION } from './selection.js';
+import { timeOf } from './selection.js';
 import { migrateMany, versionOf } from './sequence-migration.js';
 
 const FILES: Argument = {
   name: 'files',
   about:
-    'JSON or YAML files with one or more definitions; folders, recursively; - for standard input.',
+    'JSON or YAML files with one or more definitions, or modules (.ts, .js) that export them; folders, recursively; - for standard input.',
   isMany: true,
   completes: 'files',
 };
@@ -58,7 +65,7 @@ async function eachDefinition<T>(
     });
   for (const file of definitionFiles(given.rest())) {
     for (const found of await read(file)) {
-      const { name, namespace = NAMESPACE_DEFAULT } = found.definition;
+      const { name, namespace = session.namespaceOfName } = found.definition;
       try {
         const answer = await act({ file, definition: { ...found.definition, namespace } });
         answers.push({ file, ...answer });
@@ -163,20 +170,20 @@ const diff: Command = {
     { name: 'from', about: 'A version.' },
     { name: 'to', about: 'Another version; default: the newest active one.', isOptional: true },
   ],
-  options: [NAMESPACE_OPTION],
   run: async (session, given) => {
     const { client, out } = session;
     const [from, to] = given.args.slice(1) as (string | undefined)[];
     const [baseline, candidate] = await Promise.all([
-      versionOf(client, given, versionNumber(from)),
-      versionOf(client, given, versionNumber(to)),
+      versionOf(session, given, versionNumber(from)),
+      versionOf(session, given, versionNumber(to)),
     ]);
     const told = await client.sequences.compare({
       tenant_id: session.tenant,
       baseline_sequence_id: baseline.id,
       candidate_sequence_id: candidate.id,
     });
-    if (out.isJson) out.json(told);
+    const texts = textDifferences(meaningOf(baseline), meaningOf(candidate));
+    if (out.isJson) out.json({ ...told, texts });
     else {
       out.note(`v${baseline.version} → v${candidate.version}`);
       out.table(
@@ -187,10 +194,24 @@ const diff: Command = {
         ],
         told.entries,
       );
+      for (const line of texts.flatMap(differenceLines)) out.line(memberText(line));
     }
-    return told.entries.length === 0 ? EXIT.ok : EXIT.failed;
+    return texts.length === 0 ? EXIT.ok : EXIT.failed;
   },
 };
+
+/** A definition without what differs between any two versions. */
+function meaningOf({
+  id,
+  version,
+  created_at,
+  deprecated,
+  hold,
+  status,
+  ...meaning
+}: SequenceDefinition) {
+  return meaning;
+}
 
 /** @throws CommandError */
 function versionNumber(text: string | undefined): number | undefined {
@@ -211,14 +232,27 @@ function changing(row: {
     name,
     summary,
     args: [VERSION_REFERENCE],
-    options: [NAMESPACE_OPTION],
     ask: async (session, given) => {
-      const version = await versionGiven(session, given, given.arg());
+      const version = await versionGiven(session, given.arg());
       await change(session.client, version.id);
       return { id: version.id, name: memberText(version.name), version: version.version };
     },
     said,
   });
+}
+
+const VERSION: Option = {
+  flags: '--sequence-version <n>',
+  about: 'This version; default: the newest active one.',
+};
+
+/** The definition that is given by name or id. */
+function definitionGiven(session: Session, given: Given): Promise<SequenceDefinition> {
+  const { client, namespaceOfName: namespace } = session;
+  const name = given.arg();
+  if (isId(name)) return client.sequences.get(name);
+  const version = given.count('sequence-version');
+  return byName(session, name, () => client.sequences.byName({ name, namespace, version }));
 }
 
 export const SEQUENCE_COMMANDS: readonly Command[] = [
@@ -244,7 +278,6 @@ export const SEQUENCE_COMMANDS: readonly Command[] = [
     name: 'sequences list',
     summary: 'List definitions by namespace, name and descending version.',
     options: [
-      NAMESPACE_OPTION,
       { flags: '--name <text>', about: 'Only sequences whose name contains this text.' },
       { flags: '--newest', about: 'Only the newest version of each name.' },
     ],
@@ -261,9 +294,9 @@ export const SEQUENCE_COMMANDS: readonly Command[] = [
       { head: 'NAMESPACE', text: ({ namespace }) => namespace },
       { head: 'CREATED', text: ({ created_at }, now) => ago(created_at, now) },
     ],
-    ask: ({ client, out }, given, limit) =>
+    ask: ({ client, out, namespace }, given, limit) =>
       client.sequences.list({
-        namespace: given.text('namespace'),
+        namespace,
         name_contains: given.text('name'),
         newest_only: given.flag('newest'),
         // With --json, definitions are included.
@@ -271,26 +304,42 @@ export const SEQUENCE_COMMANDS: readonly Command[] = [
         limit,
       }),
   }),
+  listing<StepStatistics>({
+    name: 'sequences steps',
+    summary: 'Show where the time of a version goes: runs, failures and durations of its blocks.',
+    args: [{ name: 'sequence', about: 'A name or an id.' }],
+    options: [
+      VERSION,
+      { flags: '--since <time>', about: 'RFC 3339, or an age such as 2h or 7d; default: 1h.' },
+      { flags: '--all-versions', about: 'Runs of all versions of the name.' },
+    ],
+    columns: [
+      { head: 'BLOCK', text: ({ block_id }) => block_id },
+      { head: 'RUNS', text: ({ runs }) => String(runs) },
+      {
+        head: 'FAILED',
+        text: ({ failures }) => String(failures),
+        tone: ({ failures }) => (failures > 0 ? 'bad' : undefined),
+      },
+      { head: 'P50', text: ({ duration_p50_ms }) => spanText(duration_p50_ms) },
+      { head: 'P95', text: ({ duration_p95_ms }) => spanText(duration_p95_ms) },
+      { head: 'SHARE', text: ({ share }) => `${Math.round(share * 100)} %` },
+      { head: 'HERE', text: ({ here_now }) => String(here_now) },
+    ],
+    ask: async (session, given, _limit, most) => {
+      const { id } = await definitionGiven(session, given);
+      const { steps } = await session.client.sequences.steps(id, {
+        since: timeOf(given.text('since'), 'since', Date.now()),
+        all_versions: given.flag('all-versions'),
+      });
+      return steps.slice(0, most);
+    },
+  }),
   showing({
     name: 'sequences get',
     summary: 'Show a definition by name or id.',
     args: [{ name: 'sequence', about: 'A name or an id.' }],
-    options: [
-      NAMESPACE_OPTION,
-      {
-        flags: '--sequence-version <n>',
-        about: 'This version; default: the newest active one.',
-      },
-    ],
-    ask: (session, given) => {
-      const { client } = session;
-      const name = given.arg();
-      if (isId(name)) return client.sequences.get(name);
-      return client.sequences.byName({
-        name,
-        namespace: given.text('namespace') ?? NAMESPACE_DEFAULT,
-        version: given.count('sequence-version'),
-      });
-    },
+    options: [VERSION],
+    ask: definitionGiven,
   }),
 ];

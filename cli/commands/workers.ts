@@ -1,6 +1,6 @@
 /** Commands for workers and their tasks. */
 
-import type { QueueInfo, WorkerInfo, WorkerTask } from '../../client/src/index.js';
+import type { QueueInfo, QueueInterval, WorkerInfo, WorkerTask } from '../../client/src/index.js';
 import { TASK_STATES, type TaskState } from '../../schema/states.js';
 import { type Command, listing } from '../command.js';
 import { ago } from '../table.js';
@@ -72,6 +72,24 @@ export const WORKER_COMMANDS: readonly Command[] = [
       { head: 'POLLS', text: ({ open_polls }) => String(open_polls) },
     ],
     ask: async ({ client }) => (await client.queues.list()).queues,
+  }),
+  listing<QueueInterval>({
+    name: 'queues series',
+    summary: 'Show what came to a queue, was claimed and ended, by ten minutes of the last hour.',
+    args: [{ name: 'handler', about: 'A handler.' }],
+    options: [{ flags: '--queue <name>', about: 'A queue; default: tasks without a queue.' }],
+    columns: [
+      { head: 'AT', text: ({ at }) => at },
+      { head: 'ARRIVED', text: ({ arrived }) => String(arrived) },
+      { head: 'CLAIMED', text: ({ taken }) => String(taken) },
+      { head: 'WITHDRAWN', text: ({ withdrawn }) => String(withdrawn) },
+      { head: 'ENDED', text: ({ ended }) => String(ended) },
+      { head: 'LONGEST WAIT', text: ({ longest_wait_ms }) => `${longest_wait_ms} ms` },
+    ],
+    ask: async ({ client }, given) => {
+      const place = { handler: given.arg(), queue: given.text('queue') };
+      return (await client.queues.series({ ...place, step: 600 })).intervals;
+    },
   }),
   listing<WorkerInfo>({
     name: 'workers list',
