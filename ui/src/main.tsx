@@ -5,6 +5,7 @@ import { createRoot } from 'react-dom/client';
 import { App } from './app/app.tsx';
 import { applyStoredTheme } from './app/theme.ts';
 import './styles/base.css';
+import './styles/tones.css';
 
 applyStoredTheme();
 const root = document.getElementById('root');

@@ -37,6 +37,11 @@ const CASES = [
   ],
   ['the namespace', { namespace: 'eu' }, { namespace: 'eu' }],
   ['what it waits for', { waiting_for: 'approval' }, { waiting_for: 'approval' }],
+  [
+    'when it last changed and when it failed, by age or by instant',
+    { changed: '1h', failed_before: '2026-05-03T00:00:00Z', sort: '-changed', columns: 'state' },
+    { updated_after: '2026-05-04T09:20:00.000Z', failed_before: '2026-05-03T00:00:00.000Z' },
+  ],
   ['an age, to the minute', { created: '1h' }, { created_after: '2026-05-04T09:20:00.000Z' }],
   [
     'instants, in any zone',
@@ -94,8 +99,8 @@ for (const [name, address, where] of WRONG) {
 test('what has no field can be taken away, and so can what is wrong and shown by none', () => {
   const address = { sequence: 'order', version: 'v2', updated_after: '2026-05-04', cursor: 'abc' };
   assert.deepEqual(chipsOf(address, selectionOf(address, NOW).wrong), ['updated_after']);
-  const lost = { version: '2', state: 'broken', metadata: 'acme', sort: 'name' };
-  assert.deepEqual(chipsOf(lost, selectionOf(lost, NOW).wrong), ['version', 'state', 'sort']);
+  const lost = { version: '2', state: 'broken', metadata: 'acme', order: 'name' };
+  assert.deepEqual(chipsOf(lost, selectionOf(lost, NOW).wrong), ['version', 'state', 'order']);
   assert.deepEqual(chipsOf({ state: 'failed' }, {}), []);
 });
 

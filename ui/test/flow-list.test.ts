@@ -12,6 +12,8 @@ import { outlineOf } from '../src/flow/outline.ts';
 import { DRAWN_STATES, statusesOf } from '../src/flow/run-states.ts';
 import { bigDefinition, OUTLINE, RUN, step, T0 } from './flow-samples.ts';
 
+const NO_SEARCH = { found: new Set<string>(), target: null };
+
 function listOf(open: ReadonlySet<string>, hasRun: boolean): string {
   const statuses = statusesOf(OUTLINE, RUN);
   const view = {
@@ -22,6 +24,7 @@ function listOf(open: ReadonlySet<string>, hasRun: boolean): string {
     selected: 'charge',
     onSelect: () => undefined,
     onToggle: () => undefined,
+    ...NO_SEARCH,
   };
   const list = createElement(FlowList, { outline: OUTLINE, open, label: 'A run' });
   return renderToStaticMarkup(createElement(ViewContext, { value: view }, list));
@@ -68,7 +71,7 @@ test('of 12,000 blocks the first ones are listed, and those up to the selected o
   const list = createElement(FlowList, { outline, open: new Set<string>(), label: 'Many' });
   const listed = (selected: string | null) => {
     const nothing = () => undefined;
-    const view = { faceOf: nothing, selected, onSelect: nothing, onToggle: nothing };
+    const view = { faceOf: nothing, selected, onSelect: nothing, onToggle: nothing, ...NO_SEARCH };
     return renderToStaticMarkup(createElement(ViewContext, { value: view }, list));
   };
   assert.equal(listed(null).match(/data-path/g)?.length, 500);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EngineError } from 'durable-workflow-engine-client';
 import { pauseMs } from '../src/api/pause.ts';
-import { type Read, whenToRead } from '../src/api/rereads.ts';
+import { listInTurn, type Read, whenToRead } from '../src/api/rereads.ts';
 
 const NOW = 1_000_000;
 
@@ -44,6 +44,14 @@ test('what shows one instance rests for half of what lists do', () => {
   const justNow = { dataUpdatedAt: NOW - 600 };
   assert.equal(whenToRead(read(justNow, { live: 'all' }), true, NOW), 'later');
   assert.equal(whenToRead(read(justNow, { live: 'an id' }), true, NOW), 'now');
+});
+
+test('of several lists one is read at a time, the one with the oldest answer', () => {
+  const lists = [3000, 9000, 5000].map((agoMs) => read({ dataUpdatedAt: NOW - agoMs }));
+  const ofOne = read({ dataUpdatedAt: 0 }, { live: 'an id' });
+  assert.equal(listInTurn([ofOne, ...lists], NOW - 2000, NOW), lists[1]);
+  assert.equal(listInTurn(lists, NOW - 1000, NOW), undefined);
+  assert.equal(listInTurn([ofOne], NOW - 2000, NOW), undefined);
 });
 
 test('a slow read is left to end, however much changes meanwhile', () => {

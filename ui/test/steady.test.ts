@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { freshRows, steadyRows } from '../src/lib/steady.ts';
+import { freshRows, type SteadyOptions, steadyRows } from '../src/lib/steady.ts';
 
 interface Row {
   readonly id: string;
@@ -10,8 +10,8 @@ interface Row {
 }
 
 const rows = (...ids: string[]): Row[] => ids.map((id) => ({ id }));
-const shown = (before: readonly Row[], now: readonly Row[], appends = false) => {
-  const { rows: all, waiting } = steadyRows(freshRows(before), now, ({ id }) => id, appends);
+const shown = (before: readonly Row[], now: readonly Row[], options: SteadyOptions = {}) => {
+  const { rows: all, waiting } = steadyRows(freshRows(before), now, ({ id }) => id, options);
   return [all.map(({ row, isGone }) => (isGone ? `(${row.id})` : row.id)).join(' '), waiting];
 };
 
@@ -22,12 +22,30 @@ test('what is gone stays in its place, and new rows wait', () => {
 });
 
 test('where new ones come below, they do not wait', () => {
-  assert.deepEqual(shown(rows('a', 'b'), rows('b', 'c'), true), ['(a) b c', 0]);
+  assert.deepEqual(shown(rows('a', 'b'), rows('b', 'c'), { appends: true }), ['(a) b c', 0]);
 });
 
 test('rows are shown as they are now, and one that comes back is gone no longer', () => {
   const idOf = ({ id }: Row) => id;
-  const gone = steadyRows(freshRows(rows('a')), [], idOf, false).rows;
-  const { rows: back } = steadyRows(gone, [{ id: 'a', state: 'failed' }], idOf, false);
-  assert.deepEqual(back, [{ row: { id: 'a', state: 'failed' }, isGone: false }]);
+  const gone = steadyRows(freshRows(rows('a')), [], idOf, {}).rows;
+  const { rows: back } = steadyRows(gone, [{ id: 'a', state: 'failed' }], idOf, {});
+  assert.deepEqual(back, [{ row: { id: 'a', state: 'failed' }, isGone: false, isBehind: false }]);
+});
+
+test('rows that new ones have moved to the next page are behind, not gone', () => {
+  const idOf = ({ id }: Row) => id;
+  const page = freshRows(rows('a', 'b', 'c', 'd'));
+  const { rows: all, waiting } = steadyRows(page, rows('y', 'x', 'a', 'c'), idOf, {
+    hasMore: true,
+  });
+  assert.deepEqual(
+    all.map(({ row, isGone, isBehind }) => [row.id, isGone, isBehind]),
+    [
+      ['a', false, false],
+      ['b', true, false],
+      ['c', false, false],
+      ['d', false, true],
+    ],
+  );
+  assert.equal(waiting, 2);
 });

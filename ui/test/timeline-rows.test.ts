@@ -18,7 +18,7 @@ import {
 import { at, attempt, done, OUTLINE, open, RUN, step, T0, treeOf, wait } from './flow-samples.ts';
 
 const NOW = T0 + 60_000;
-const NOTHING: RowChoice = { open: new Map(), pages: new Map() };
+const NOTHING: RowChoice = { order: 'number', open: new Map(), pages: new Map() };
 
 const rowsIn = (run: RunFacts, choice = NOTHING) => rowsOf(timelineOf(OUTLINE, run, NOW), choice);
 
@@ -148,12 +148,38 @@ test('items are rows of their own, fifty at a time, and open to the blocks in th
     ({ kind, key }) => kind === 'iteration' && /^items\[\d+\]$/.test(key),
   );
   assert.equal(iterations.length, 50);
-  const choice = { open: new Map([['items[100]', true]]), pages: new Map([['items', 2]]) };
+  const choice: RowChoice = {
+    ...NOTHING,
+    open: new Map([['items[100]', true]]),
+    pages: new Map([['items', 2]]),
+  };
   const keys = rowsIn(RUN, choice).map(({ key }) => key);
   assert.ok(keys.includes('items[100]/items/retry_item'));
   assert.ok(keys.includes('items[100]/items/retry_item[0]'));
   assert.ok(keys.includes('items[100]/items/retry_item[0]/items/retry_item/ship'));
   assert.ok(!keys.includes('items[99]'));
+});
+
+test('iterations are ordered by number, the failed or the slowest first', () => {
+  const ship = (item: number, ms: number, state: 'completed' | 'failed' = 'completed') =>
+    attempt('ship', { iteration: `${item}.0`, state, ended_at: at(1_000 + ms) });
+  const attempts = Array.from({ length: 60 }, (_, item) => ship(item, 10));
+  attempts[7] = ship(7, 900);
+  attempts[41] = ship(41, 20, 'failed');
+  const run = { tree: [], attempts };
+  const itemsBy = (order: RowChoice['order']) => {
+    const rows = rowsIn(run, { ...NOTHING, order });
+    const items = rows.filter(
+      ({ kind, key }) => kind === 'iteration' && /^items\[\d+\]$/.test(key),
+    );
+    return items.slice(0, 2).map(({ key }) => key);
+  };
+  assert.deepEqual(itemsBy('number'), ['items[0]', 'items[1]']);
+  assert.deepEqual(itemsBy('failed'), ['items[41]', 'items[0]']);
+  assert.deepEqual(itemsBy('slowest'), ['items[7]', 'items[41]']);
+  const page = rowsIn(run, { ...NOTHING, order: 'slowest' }).find(({ kind }) => kind === 'pages');
+  assert.ok(page?.kind === 'pages');
+  assert.equal(pagesText(page), 'slowest first, 1–50 of 60 iterations');
 });
 
 test('an item in which a step failed for good says so, and one that was tried again does not', () => {

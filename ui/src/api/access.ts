@@ -9,8 +9,10 @@ const NEEDS: Readonly<Record<string, readonly Right[]>> = {
   '/': ['readAll'],
   '/instances': ['readAll', 'start'],
   '/failures': ['readAll'],
+  '/logs': ['readAll'],
   '/approvals': ['readAll', 'approve'],
   '/schedules': ['readAll'],
+  '/pending-starts': ['readAll'],
   '/jobs': ['readAll'],
   '/sequences': ['readAll', 'publish', 'start'],
   '/sequences/new': ['publish'],
@@ -19,12 +21,13 @@ const NEEDS: Readonly<Record<string, readonly Right[]>> = {
   '/webhooks': ['readAll'],
   '/triggers': ['readAll'],
   '/keys': ['readAll'],
+  '/activity': ['readAll'],
   '/limits': ['readAll'],
   '/server': [],
   '/cells': ['administer'],
 };
 
-/** The capability that grants a right, beside `operator`, which grants all but `administer`. */
+/** The capability that grants a right, beside `operator`, which grants all but `administer` and `useSecrets`. */
 const CAPABILITIES: Readonly<Record<Right, string>> = {
   operate: 'operator',
   start: 'starter',
@@ -32,6 +35,7 @@ const CAPABILITIES: Readonly<Record<Right, string>> = {
   approve: 'approver',
   readAll: 'auditor',
   readSequences: 'auditor',
+  useSecrets: 'secrets',
   administer: 'root',
 };
 

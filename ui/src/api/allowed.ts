@@ -13,6 +13,8 @@ export interface Allowed {
   /** Read all data of the tenant. */
   readonly readAll: boolean;
   readonly readSequences: boolean;
+  /** Let tasks be delivered with secrets. */
+  readonly useSecrets: boolean;
   /** Manage keys, tenants and their limits: only the root key may. */
   readonly administer: boolean;
 }
@@ -27,6 +29,18 @@ export function allowedOf(who: Pick<WhoAmI, 'is_root' | 'capabilities'>): Allowe
     approve: has('operator', 'approver'),
     readAll: has('operator', 'auditor'),
     readSequences: has('operator', 'auditor', 'publisher', 'starter'),
+    useSecrets: has('secrets'),
     administer: who.is_root,
   };
+}
+
+/** @param approvers the groups whose members may answer the approval; none: every approver */
+export function mayAnswer(
+  who: Pick<WhoAmI, 'is_root' | 'capabilities' | 'key'>,
+  approvers: readonly string[],
+): boolean {
+  const { approve, operate } = allowedOf(who);
+  const groups = who.key?.groups ?? [];
+  const isApprover = approvers.length === 0 || approvers.some((group) => groups.includes(group));
+  return operate || (approve && isApprover);
 }

@@ -94,9 +94,10 @@ export class Election {
     this.#deps.onAsked();
   }
 
+  /** The timer first: whoever gets the lock at once must not be left with one, by which it would steal the lock later. */
   #follow(): void {
-    if (this.#deps.locks !== undefined) this.#waitForLock(false);
     this.#takeAfter(QUIET_MS, SPREAD_MS);
+    if (this.#deps.locks !== undefined) this.#waitForLock(false);
   }
 
   #takeAfter(leastMs: number, spreadMs: number): void {

@@ -1,9 +1,10 @@
 /** Provides the client of the engine that served this page, and the caller's rights. */
 
-import type { Client, WhoAmI } from 'durable-workflow-engine-client';
+import { useQuery } from '@tanstack/react-query';
+import type { Client, Info, WhoAmI } from 'durable-workflow-engine-client';
 import { createContext, type ReactNode, useContext } from 'react';
 import { maySee } from './access.ts';
-import { type Allowed, allowedOf } from './allowed.ts';
+import { type Allowed, allowedOf, mayAnswer } from './allowed.ts';
 
 /** The engine's base URL: the page is at `ui/` below it, behind any prefix. */
 export const ENGINE_URL = new URL('..', document.baseURI).href.replace(/\/$/, '');
@@ -14,6 +15,8 @@ export interface Engine {
   /** Undefined: all tenants. */
   readonly tenant: string | undefined;
   readonly allowed: Allowed;
+  /** Whether the caller may answer an approval of these approvers. */
+  readonly mayAnswer: (approvers: readonly string[]) => boolean;
 }
 
 const EngineContext = createContext<Engine | undefined>(undefined);
@@ -25,11 +28,12 @@ export function EngineProvider(props: {
   children: ReactNode;
 }) {
   const { client, who, tenant, children } = props;
-  return (
-    <EngineContext value={{ client, who, tenant, allowed: allowedOf(who) }}>
-      {children}
-    </EngineContext>
-  );
+  const engine = {
+    ...{ client, who, tenant },
+    allowed: allowedOf(who),
+    mayAnswer: (approvers: readonly string[]) => mayAnswer(who, approvers),
+  };
+  return <EngineContext value={engine}>{children}</EngineContext>;
 }
 
 /** @throws Error outside the provider */
@@ -37,6 +41,17 @@ export function useEngine(): Engine {
   const engine = useContext(EngineContext);
   if (engine === undefined) throw new Error('nobody has signed in');
   return engine;
+}
+
+/** What the server says about itself; undefined until then. */
+export function useInfo(): Info | undefined {
+  const { client } = useEngine();
+  const { data } = useQuery({
+    queryKey: ['info'],
+    queryFn: ({ signal }) => client.info({ signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return data;
 }
 
 /** Whether the caller may open the page with this address, relative to `/ui`. */

@@ -27,7 +27,7 @@ export function useLiveState(): LiveState {
   return useContext(LiveContext);
 }
 
-/** For components that learn of a change without the stream: rereads whatever shows this instance. */
+/** For components that learn of a change without the change feed: rereads whatever shows this instance. */
 export function useNote(): (instanceId: string) => void {
   return useContext(NoteContext);
 }

@@ -27,6 +27,10 @@ const LOOK_MS = 250;
 const PACE_MS = 1000;
 /** For queries of one instance: what the user watches is at most a second old. */
 const PACE_OF_ONE_MS = 500;
+/** A list, and what counts its rows. */
+const FEW_LISTS = 2;
+/** Of more lists on one page, one is read at a time, so that a busy tenant costs about one read a second. */
+const TURN_MS = 1600;
 /** Without a stream of changes. */
 const PACE_WITHOUT_NEWS_MS = 5000;
 const REST_AFTER_FAILURE_MS = 10_000;
@@ -57,6 +61,23 @@ export function whenToRead(read: Read, isBehind: boolean, now: number): 'now' | 
   return now - answeredAt(read) >= restMs ? 'now' : 'later';
 }
 
+const isList = ({ meta }: Read) => meta?.live === 'all';
+
+/**
+ * Of the lists that are due, the one that was answered first.
+ *
+ * @param lastAt when a list was read last, in Unix milliseconds
+ * @returns undefined: it is too early for the next one
+ */
+export function listInTurn<R extends Read>(
+  due: readonly R[],
+  lastAt: number,
+  now: number,
+): R | undefined {
+  if (now - lastAt < TURN_MS) return undefined;
+  return due.filter(isList).toSorted((a, b) => answeredAt(a) - answeredAt(b))[0];
+}
+
 function paceOf({ live, paceMs }: LiveMeta = {}): number {
   return paceMs ?? (live === 'all' ? PACE_MS : PACE_OF_ONE_MS);
 }
@@ -74,16 +95,17 @@ export class Rereads {
   readonly #unsubscribe: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #hasNews = false;
+  #listReadAt = Number.NEGATIVE_INFINITY;
 
   constructor(queries: QueryClient) {
     this.#queries = queries;
     this.#unsubscribe = queries.getQueryCache().subscribe((event) => {
       if (event.type !== 'updated') return;
       if (event.action.type === 'fetch') this.#begunAt.set(event.query, Date.now());
-      if (event.action.type === 'error') this.#plan();
+      if (event.action.type === 'error') this.#planNext();
     });
-    document.addEventListener('visibilitychange', this.#plan);
-    this.#plan();
+    document.addEventListener('visibilitychange', this.#planNext);
+    this.#planNext();
   }
 
   /** Whether changes are received. If not, everything is read again every few seconds. */
@@ -91,12 +113,13 @@ export class Rereads {
     if (this.#hasNews === hasNews) return;
     this.#hasNews = hasNews;
     this.#stop();
-    this.#plan();
+    this.#planNext();
   }
 
   note(instanceId: string): void {
     this.#changes.note(instanceId, Date.now());
-    this.#plan();
+    if (!this.#hasNews) this.#stop();
+    this.#plan(LOOK_MS);
   }
 
   /** Changes may have been missed: reads everything again, including what failed for good. */
@@ -114,7 +137,7 @@ export class Rereads {
 
   close(): void {
     this.#unsubscribe();
-    document.removeEventListener('visibilitychange', this.#plan);
+    document.removeEventListener('visibilitychange', this.#planNext);
     this.#stop();
   }
 
@@ -123,12 +146,11 @@ export class Rereads {
     this.#timer = undefined;
   }
 
-  readonly #plan = (): void => {
-    this.#timer ??= setTimeout(
-      () => this.#refresh(),
-      this.#hasNews ? LOOK_MS : PACE_WITHOUT_NEWS_MS,
-    );
-  };
+  readonly #planNext = (): void => this.#plan(this.#hasNews ? LOOK_MS : PACE_WITHOUT_NEWS_MS);
+
+  #plan(delayMs: number): void {
+    this.#timer ??= setTimeout(() => this.#refresh(), delayMs);
+  }
 
   #refresh(): void {
     this.#timer = undefined;
@@ -136,22 +158,34 @@ export class Rereads {
     if (document.hidden) return;
     const now = Date.now();
     const due = new Set<Query>();
-    let isMoreToCome = !this.#hasNews;
-    for (const query of this.#queries.getQueryCache().findAll({ type: 'active' })) {
-      const when = whenToRead(query, this.#isBehind(query), now);
+    let isMoreToCome = false;
+    const queries = this.#queries.getQueryCache().findAll({ type: 'active' });
+    for (const query of queries) {
+      const when = whenToRead(query, this.#isBehind(query, now), now);
       if (when === 'now') due.add(query);
       if (when !== 'never') isMoreToCome = true;
     }
+    if (this.#hasNews && queries.filter(isList).length > FEW_LISTS) this.#takeTurns(due, now);
     void this.#queries.invalidateQueries(
       { predicate: (query) => due.has(query) },
       { cancelRefetch: false },
     );
-    if (isMoreToCome) this.#plan();
+    if (isMoreToCome) this.#plan(LOOK_MS);
+    else if (!this.#hasNews) this.#planNext();
   }
 
-  #isBehind(query: Query): boolean {
+  /** Leaves one of the lists. */
+  #takeTurns(due: Set<Query>, now: number): void {
+    const next = listInTurn([...due], this.#listReadAt, now);
+    if (next !== undefined) this.#listReadAt = now;
+    for (const query of due) if (isList(query) && query !== next) due.delete(query);
+  }
+
+  #isBehind(query: Query, now: number): boolean {
     const scope = query.meta?.live;
-    if (!this.#hasNews) return scope !== undefined;
-    return this.#changes.isBehind(scope, this.#begunAt.get(query) ?? answeredAt(query));
+    const readAt = this.#begunAt.get(query) ?? answeredAt(query);
+    if (this.#changes.isBehind(scope, readAt)) return true;
+    // Half of it, since what was read last time was read a little later than its turn.
+    return !this.#hasNews && scope !== undefined && now - readAt > PACE_WITHOUT_NEWS_MS / 2;
   }
 }

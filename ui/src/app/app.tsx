@@ -2,7 +2,7 @@
 
 import { QueryClientProvider } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { Router, useLocation } from 'wouter';
+import { useLocation } from 'wouter';
 import { isUnauthenticated } from '../api/engine-error.ts';
 import { LiveProvider } from '../api/live.tsx';
 import { ToastProvider } from '../components/toasts.tsx';
@@ -10,26 +10,23 @@ import { FailureBoundary } from './failure-boundary.tsx';
 import { createQueries, lookWhoItIs, signInQueries } from './queries.ts';
 import { Routes } from './routes.tsx';
 import { Shell } from './shell.tsx';
+import { Shortcuts } from './shortcuts.tsx';
 import { SignIn } from './sign-in.tsx';
-
-const BASE = new URL(document.baseURI).pathname.replace(/\/$/, '');
 
 export function App() {
   return (
     <QueryClientProvider client={signInQueries}>
-      <Router base={BASE}>
-        <ToastProvider>
-          <SignIn>
-            <OwnQueries>
-              <LiveProvider onUnknown={lookWhoItIs}>
-                <Shell>
-                  <Content />
-                </Shell>
-              </LiveProvider>
-            </OwnQueries>
-          </SignIn>
-        </ToastProvider>
-      </Router>
+      <SignIn>
+        <OwnQueries>
+          <ToastProvider>
+            <LiveProvider onUnknown={lookWhoItIs}>
+              <Shell>
+                <Content />
+              </Shell>
+            </LiveProvider>
+          </ToastProvider>
+        </OwnQueries>
+      </SignIn>
     </QueryClientProvider>
   );
 }
@@ -48,8 +45,11 @@ function OwnQueries({ children }: { children: ReactNode }) {
 function Content() {
   const [place] = useLocation();
   return (
-    <FailureBoundary place={place}>
-      <Routes />
-    </FailureBoundary>
+    <>
+      <FailureBoundary place={place}>
+        <Routes />
+      </FailureBoundary>
+      <Shortcuts />
+    </>
   );
 }

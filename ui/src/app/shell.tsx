@@ -1,21 +1,21 @@
 /** The frame around every page: navigation, tenant, theme and connection state. */
 
-import { useQuery } from '@tanstack/react-query';
 import { LogOut, Menu, Monitor, Moon, Sun } from 'lucide-react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { isWithin } from '../api/access.ts';
-import { useEngine, useMaySee } from '../api/engine.tsx';
+import { useEngine, useInfo, useMaySee } from '../api/engine.tsx';
 import { type LiveState, useLiveState } from '../api/live.tsx';
-import { setSession, useSession } from '../api/session.ts';
 import { Badge, type Tone } from '../components/badge.tsx';
 import { Button, IconButton } from '../components/button.tsx';
 import { textColorOn } from '../lib/contrast.ts';
 import { formatClock } from '../lib/format.ts';
 import { useAsOf } from '../lib/now.ts';
+import { Finder } from './finder.tsx';
 import { NAVIGATION } from './navigation.ts';
 import { signOut } from './queries.ts';
 import styles from './shell.module.css';
+import { switchTenant } from './tenant-address.tsx';
 import { type Theme, useTheme } from './theme.ts';
 
 const SIDE_ID = 'navigation';
@@ -45,7 +45,7 @@ function skipToContent() {
 
 function Side() {
   const maySee = useMaySee();
-  const isInCluster = useIsInCluster();
+  const isInCluster = useInfo()?.cluster === true;
   const [location] = useLocation();
   const side = useRef<HTMLElement>(null);
   const isNarrow = useMedia('(width < 900px)');
@@ -94,17 +94,6 @@ function Side() {
   );
 }
 
-/** False while unknown. */
-function useIsInCluster(): boolean {
-  const { client } = useEngine();
-  const info = useQuery({
-    queryKey: ['info'],
-    queryFn: ({ signal }) => client.info({ signal }),
-    staleTime: Number.POSITIVE_INFINITY,
-  });
-  return info.data?.cluster === true;
-}
-
 const LIVE: Record<LiveState, readonly [tone: Tone, word: string]> = {
   connecting: ['idle', 'Connecting'],
   live: ['ok', 'Live'],
@@ -114,7 +103,6 @@ const LIVE: Record<LiveState, readonly [tone: Tone, word: string]> = {
 
 function Bar({ live }: { live: LiveState }) {
   const { tenant, who } = useEngine();
-  const session = useSession();
   const [tone, word] = LIVE[live];
   return (
     <>
@@ -131,16 +119,17 @@ function Bar({ live }: { live: LiveState }) {
           <strong className={styles.tenant}>All tenants</strong>
         ) : (
           <span className={styles.tenant} title={tenant}>
-            <span className="dim small">Tenant </span>
+            <span className={`${styles.tenantWord} dim small`}>Tenant </span>
             <strong>{tenant}</strong>
           </span>
         )}
         {who.is_root && (
-          <Button kind="quiet" onClick={() => setSession(withoutTenant(session))}>
+          <Button kind="quiet" onClick={switchTenant}>
             Change
           </Button>
         )}
         <span className={styles.space} />
+        <Finder />
         <span role="status">
           <Badge tone={tone}>{word}</Badge>
         </span>
@@ -166,24 +155,15 @@ function OutageBanner() {
 
 /** Tells engines apart: the operator configures the name and colour of the environment. */
 function EnvironmentLabel() {
-  const { client } = useEngine();
-  const { data } = useQuery({
-    queryKey: ['info'],
-    queryFn: ({ signal }) => client.info({ signal }),
-    staleTime: Number.POSITIVE_INFINITY,
-  });
-  if (data == null || data.env_label === null) return null;
-  const { env_label: label, env_color: color } = data;
+  const info = useInfo();
+  if (info == null || info.env_label === null) return null;
+  const { env_label: label, env_color: color } = info;
   const style = color === null ? {} : { background: color, color: textColorOn(color) };
   return (
     <span className={styles.environment} style={style} title="The environment of this engine">
       {label}
     </span>
   );
-}
-
-function withoutTenant({ apiKey }: { readonly apiKey?: string }) {
-  return apiKey === undefined ? {} : { apiKey };
 }
 
 const THEME_ICONS: Record<Theme, typeof Sun> = { system: Monitor, light: Sun, dark: Moon };

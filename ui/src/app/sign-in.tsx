@@ -5,14 +5,23 @@
 
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Client, EngineError, type WhoAmI } from 'durable-workflow-engine-client';
-import { type ReactNode, useMemo, useState } from 'react';
+import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { ENGINE_URL, EngineProvider } from '../api/engine.tsx';
 import { isUnauthenticated } from '../api/engine-error.ts';
-import { type Session, setSession, useSession } from '../api/session.ts';
+import {
+  declineKey,
+  type Session,
+  setSession,
+  signIn,
+  useSession,
+  wantSession,
+} from '../api/session.ts';
 import { Button } from '../components/button.tsx';
 import { ErrorBox } from '../components/error-box.tsx';
 import { Form, TextField } from '../components/field.tsx';
+import { leavingFetch } from '../lib/leaving.ts';
 import styles from './sign-in.module.css';
+import { InTenant, leaveTenant, leaveThing, useAddressedTenant } from './tenant-address.tsx';
 
 /** Few, since the user is waiting. */
 const RETRIES = 1;
@@ -21,8 +30,9 @@ const TIMEOUT_MS = 30_000;
 export function SignIn({ children }: { children: ReactNode }) {
   const session = useSession();
   const { apiKey } = session;
+  const addressed = useAddressedTenant();
   // Where one address serves several cells, the tenant selects the cell that knows the key.
-  const named = session.tenant ?? undefined;
+  const named = addressed ?? session.tenant ?? undefined;
   const asking = useMemo(() => clientOf({ apiKey, tenant: named }), [apiKey, named]);
   const who = useQuery({
     queryKey: ['whoami', apiKey],
@@ -32,18 +42,22 @@ export function SignIn({ children }: { children: ReactNode }) {
     enabled: ({ state }) => !isUnauthenticated(state.error),
   });
   // A tenant's key determines the tenant; requests name it anyway.
-  const chosen = who.data?.tenant_id ?? session.tenant;
+  const own = who.data?.tenant_id;
+  const chosen = own ?? addressed ?? session.tenant;
   const isAll = chosen === null && who.data?.requires_tenant === false;
   const tenant = chosen ?? undefined;
   const client = useMemo(() => clientOf({ apiKey, tenant }), [apiKey, tenant]);
   // A valid key may have been revoked since.
-  if (isUnauthenticated(who.error)) return <KeyForm session={session} />;
+  if (isUnauthenticated(who.error)) return <KeyForm session={session} addressed={addressed} />;
   if (who.data === undefined) {
     return who.error ? (
       <Card title="Durable workflow engine">
         <ErrorBox error={who.error} onRetry={() => void who.refetch()} />
       </Card>
     ) : null;
+  }
+  if (own != null && addressed !== undefined && own !== addressed) {
+    return <OtherTenant addressed={addressed} own={own} />;
   }
   if (tenant === undefined && !isAll) {
     const { requires_tenant } = who.data;
@@ -56,7 +70,7 @@ export function SignIn({ children }: { children: ReactNode }) {
       who={who.data satisfies WhoAmI}
       tenant={tenant}
     >
-      {children}
+      <InTenant tenant={tenant}>{children}</InTenant>
     </EngineProvider>
   );
 }
@@ -68,7 +82,10 @@ function clientOf({
   apiKey?: string | undefined;
   tenant?: string | undefined;
 }) {
-  return new Client({ url: ENGINE_URL, apiKey, tenant, retries: RETRIES, timeoutMs: TIMEOUT_MS });
+  return new Client({
+    ...{ url: ENGINE_URL, apiKey, tenant, retries: RETRIES, timeoutMs: TIMEOUT_MS },
+    fetch: leavingFetch,
+  });
 }
 
 function Card({ title, children }: { title: string; children: ReactNode }) {
@@ -82,21 +99,24 @@ function Card({ title, children }: { title: string; children: ReactNode }) {
   );
 }
 
-function KeyForm({ session }: { session: Session }) {
+function KeyForm(props: { readonly session: Session; readonly addressed: string | undefined }) {
+  const { session, addressed } = props;
   const [key, setKey] = useState('');
-  const [name, setName] = useState(session.tenant ?? '');
+  const [name, setName] = useState(addressed ?? session.tenant ?? '');
+  useEffect(wantSession, []);
   const queries = useQueryClient();
   const isRefused = session.apiKey !== undefined;
-  const signIn = (apiKey: string, tenant: string) => {
+  const enter = (apiKey: string, tenant: string) => {
     // Ask again even for a key that was rejected before.
     queries.clear();
-    setSession({ apiKey, ...(tenant !== '' && { tenant }) });
+    if (addressed !== undefined && tenant !== addressed) leaveTenant();
+    signIn({ apiKey, ...(tenant !== '' && { tenant }) });
   };
   return (
     <Card title="Sign in">
       <Form
         onSubmit={() => {
-          if (key.trim() !== '') signIn(key.trim(), name.trim());
+          if (key.trim() !== '') enter(key.trim(), name.trim());
         }}
       >
         <TextField
@@ -107,7 +127,7 @@ function KeyForm({ session }: { session: Session }) {
           required
           value={key}
           onChange={setKey}
-          hint="The root key or a key of your tenant. It is stored until you close this tab."
+          hint="The root key or a key of your tenant. It is kept until you close the tabs of this dashboard."
           wrong={isRefused ? 'This key is not valid: it is wrong, revoked or expired.' : undefined}
         />
         <TextField
@@ -121,6 +141,28 @@ function KeyForm({ session }: { session: Session }) {
           Sign in
         </Button>
       </Form>
+    </Card>
+  );
+}
+
+/** For an address that somebody with a key of another tenant has sent. */
+function OtherTenant({ addressed, own }: { readonly addressed: string; readonly own: string }) {
+  return (
+    <Card title="Another tenant">
+      <p>
+        This page belongs to the tenant <strong>{addressed}</strong>, and your key to{' '}
+        <strong>{own}</strong>.
+      </p>
+      <Button
+        kind="primary"
+        onClick={() => {
+          leaveThing();
+          leaveTenant();
+        }}
+      >
+        Open {own}
+      </Button>
+      <Button onClick={declineKey}>Sign in with another key</Button>
     </Card>
   );
 }
@@ -144,7 +186,11 @@ function TenantForm(props: {
   });
   const names = tenants.data?.pages.flatMap((page) => page.items.map((item) => item.tenant_id));
   const matching = names?.filter((tenant) => tenant.includes(name.trim())) ?? [];
-  const choose = (tenant: string | null) => setSession({ ...session, tenant });
+  const choose = (tenant: string | null) => {
+    const { left: _, ...rest } = session;
+    if (session.left !== undefined && session.left !== tenant) leaveThing();
+    setSession({ ...rest, tenant });
+  };
   return (
     <Card title="Choose a tenant">
       <Form

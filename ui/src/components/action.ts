@@ -1,12 +1,14 @@
 /** An action of the user on the server: sends it, reports its result, and has the page read again. */
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useRef } from 'react';
+import { type ReactNode, useEffect, useRef } from 'react';
 import { flushSync } from 'react-dom';
 import { useLiveState } from '../api/live.tsx';
 import { ActionError, actionErrorOf, unreachable } from '../api/outcome.ts';
+import { isLeaving } from '../lib/leaving.ts';
 import { isEngineThere } from '../lib/there.ts';
 import { messageOf } from './error-box.tsx';
+import { releaseLists } from './steady.ts';
 import { useToast } from './toasts.tsx';
 
 export interface Action<Input> {
@@ -41,7 +43,7 @@ export function useAction<Input, Result>(
   const mutation = useMutation({
     mutationFn: async (input: Input) => {
       try {
-        const isKnown = live === 'live' && navigator.onLine;
+        const isKnown = isLeaving() || (live === 'live' && navigator.onLine);
         if (!isKnown && !(await isEngineThere())) throw unreachable();
         return await act(input);
       } catch (error) {
@@ -54,12 +56,21 @@ export function useAction<Input, Result>(
       // Flushed first, so that what it closes, such as the page of a deleted object, is not read again.
       flushSync(() => options.onDone?.(result, input));
       await queries.invalidateQueries();
+      // Behind the task that hands the answers to the components.
+      setTimeout(releaseLists);
     },
     onError: (error) => {
       if (!isErrorShown.current) tell(messageOf(error), { isFailure: true });
       if (error instanceof ActionError && error.isUnclear) void queries.invalidateQueries();
     },
   });
+  // A component that is gone shows nothing.
+  useEffect(
+    () => () => {
+      isErrorShown.current = false;
+    },
+    [],
+  );
   const { mutate, isPending, error, reset } = mutation;
   isErrorShown.current = false;
   return {

@@ -21,7 +21,7 @@ export function Badge(props: {
   readonly children: ReactNode;
 }) {
   return (
-    <span className={`${styles.badge} ${styles[props.tone ?? 'idle']}`}>
+    <span className={styles.badge} data-tone={props.tone ?? 'idle'}>
       {props.icon}
       {props.children}
     </span>

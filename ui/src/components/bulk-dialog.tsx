@@ -4,12 +4,13 @@ import { useQuery } from '@tanstack/react-query';
 import type { BatchAction, Client } from 'durable-workflow-engine-client';
 import { type ReactNode, useId, useRef, useState } from 'react';
 import { useEngine } from '../api/engine.tsx';
-import { countOf, formatCount } from '../lib/format.ts';
+import { countOf, formatCount, formatDuration } from '../lib/format.ts';
+import { readNumber } from '../lib/numbers.ts';
 import { useAction } from './action.ts';
 import { type BulkAnswer, BulkOutcome, type BulkReach, isJob } from './bulk-outcome.tsx';
 import { ConfirmDialog } from './dialog.tsx';
 import { ErrorBox } from './error-box.tsx';
-import { Checkbox } from './field.tsx';
+import { Checkbox, NumberField, Select } from './field.tsx';
 import { Loaded } from './loaded.tsx';
 
 export type BulkAction = Exclude<BatchAction['action'], 'signal'>;
@@ -24,6 +25,17 @@ const WORDS: Record<BulkAction, readonly [verb: string, done: string]> = {
 
 /** Counting many instances runs as a job, whose progress is polled. */
 const COUNT_EVERY_MS = 1000;
+
+type Plan = 'all' | 'pace' | 'probe';
+
+const PLANS: readonly { readonly value: Plan; readonly label: string }[] = [
+  { value: 'all', label: 'All at once' },
+  { value: 'pace', label: 'All, at a pace' },
+  { value: 'probe', label: 'One first: the newest failure' },
+];
+
+const PACE = { isInteger: true, min: 1, max: 600_000 } as const;
+const PACE_DEFAULT = '60';
 
 interface Counted {
   readonly applied: number;
@@ -42,19 +54,30 @@ export function BulkDialog(props: {
   /** Filters that find the changed instances afterwards. */
   readonly among: BulkReach['among'];
   readonly children?: ReactNode;
+  /** An instance that can be retried alone, to see whether it works now. */
+  readonly probe?: string | undefined;
   readonly onClose: () => void;
   readonly onDone?: () => void;
 }) {
-  const { action, filter, among, children, onClose, onDone } = props;
+  const { action, among, children, onClose, onDone } = props;
   const { client } = useEngine();
   const opened = useId();
+  const [probes, setProbes] = useState(0);
   const counting = useRef<string | undefined>(undefined);
   const [verb, done] = WORDS[action];
   const [orphans, setOrphans] = useState(false);
-  const body = { filter, action, ...(orphans && { orphans }) };
+  const [plan, setPlan] = useState<Plan>('all');
+  const [pace, setPace] = useState(PACE_DEFAULT);
+  const isProbe = plan === 'probe' && props.probe !== undefined;
+  const filter = isProbe ? { ids: [props.probe as string] } : props.filter;
+  const read = plan === 'pace' ? readNumber(pace, PACE) : undefined;
+  const perMinute = read?.wrong === undefined ? read?.value : undefined;
+  const isPaceWrong = plan === 'pace' && perMinute === undefined;
+  const what = { filter, action, ...(orphans && { orphans }) };
+  const body = { ...what, ...(perMinute !== undefined && { per_minute: perMinute }) };
   const count = useQuery({
-    queryKey: ['instances.batchAction', opened, body],
-    queryFn: ({ signal }) => countMatches(client, { ...body, dry_run: true }, counting, signal),
+    queryKey: ['instances.batchAction', opened, probes, what],
+    queryFn: ({ signal }) => countMatches(client, { ...what, dry_run: true }, counting, signal),
     refetchInterval: ({ state }) =>
       state.data?.isCounting && state.error === null ? COUNT_EVERY_MS : false,
     staleTime: Number.POSITIVE_INFINITY,
@@ -76,7 +99,15 @@ export function BulkDialog(props: {
   if (answer !== undefined) {
     const { told, begunAt } = answer;
     const reach = { among, ids: filter.ids ?? undefined };
-    return <BulkOutcome answer={told} {...{ done, reach, begunAt, onClose }} />;
+    const probe = isProbe ? props.probe : undefined;
+    const goOn = () => {
+      setProbes(probes + 1);
+      setPlan('all');
+      setAnswer(undefined);
+    };
+    return (
+      <BulkOutcome answer={told} {...{ done, reach, begunAt, probe, onClose }} onGoOn={goOn} />
+    );
   }
   return (
     <ConfirmDialog
@@ -85,12 +116,24 @@ export function BulkDialog(props: {
       action={counted === undefined ? verb : `${verb} ${countOf(counted, 'instance')}`}
       kind={action === 'cancel' || repeating > 0 ? 'danger' : 'primary'}
       isBusy={act.isBusy}
-      isDisabled={!counted}
+      isDisabled={!counted || isPaceWrong}
       error={act.error}
       onConfirm={() => act.run(Date.now())}
       onClose={onClose}
     >
       {children}
+      {action === 'retry' && props.probe !== undefined && (
+        <Select label="Retry" value={plan} options={PLANS} onChange={setPlan} />
+      )}
+      {plan === 'pace' && (
+        <NumberField
+          label="Instances per minute"
+          required
+          value={pace}
+          limits={PACE}
+          onChange={setPace}
+        />
+      )}
       {isRetry && (
         <Checkbox
           label="Include children whose parents have continued without them"
@@ -102,6 +145,7 @@ export function BulkDialog(props: {
         {({ applied, skipped, isCounting }) => (
           <p role="status">
             <strong>{countOf(applied, 'instance')}</strong> would be {done}
+            {perMinute !== undefined && `, in ${formatDuration((applied * 60_000) / perMinute)}`}
             {skipped > 0 &&
               `, ${formatCount(skipped)} skipped because the action does not apply to them`}
             {skipped > 0 && isRetry && !orphans && ' or their parents have continued without them'}

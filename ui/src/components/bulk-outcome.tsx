@@ -6,19 +6,19 @@ import { Link } from 'wouter';
 import { useEngine } from '../api/engine.tsx';
 import { hrefOf } from '../lib/address.ts';
 import { countOf, formatCount } from '../lib/format.ts';
+import { StateBadge } from './badge.tsx';
 import styles from './bulk-outcome.module.css';
 import { Button } from './button.tsx';
 import { ShortId } from './copy.tsx';
 import { Dialog } from './dialog.tsx';
-import { NotReadAgain } from './loaded.tsx';
+import { Loaded, NotReadAgain } from './loaded.tsx';
+import { outcomeText, useJob } from './retry-outcome.tsx';
 
 export type BulkAnswer = BatchActionResult | BulkJob;
 
 export function isJob(answer: BulkAnswer): answer is BulkJob {
   return 'operation' in answer;
 }
-
-const READ_EVERY_MS = 1000;
 
 /** Changed instances are found by server time; the browser's clock may be ahead by this much. */
 const CLOCKS_APART_MS = 60_000;
@@ -37,18 +37,17 @@ export function BulkOutcome(props: {
   readonly reach: BulkReach;
   /** Unix ms. */
   readonly begunAt: number;
+  /** The only instance that was retried, to see what comes of it. */
+  readonly probe?: string | undefined;
+  /** Retries the others after the probe. */
+  readonly onGoOn: () => void;
   readonly onClose: () => void;
 }) {
-  const { answer, done, reach, begunAt, onClose } = props;
-  const { client } = useEngine();
-  const id = isJob(answer) ? answer.id : '';
-  const job = useQuery({
-    queryKey: ['bulkJobs.get', id],
-    queryFn: ({ signal }) => client.bulkJobs.get(id, { signal }),
-    enabled: id !== '',
-    refetchInterval: ({ state }) => (state.data?.ended_at == null ? READ_EVERY_MS : false),
-  });
-  const seen = job.data ?? answer;
+  const { answer, done, reach, begunAt, probe, onGoOn, onClose } = props;
+  const id = isJob(answer) ? answer.id : (answer.job_id ?? '');
+  const job = useJob(id);
+  // The answer of a change that did not become a job has more to say.
+  const seen = isJob(answer) ? (job.data ?? answer) : answer;
   const isGoingOn = isJob(seen) && seen.ended_at === null;
   const since = new Date(begunAt - CLOCKS_APART_MS).toISOString();
   return (
@@ -65,6 +64,8 @@ export function BulkOutcome(props: {
           </p>
         )}
       </div>
+      {done === 'retried' && job.data !== undefined && <p role="status">{outcomeText(job.data)}</p>}
+      {probe !== undefined && <Probe id={probe} />}
       {id !== '' && <NotReadAgain query={job} />}
       <Refusals answer={seen} />
       {seen.applied > 0 && (
@@ -75,11 +76,34 @@ export function BulkOutcome(props: {
         </p>
       )}
       <p className={styles.actions}>
+        {probe !== undefined && <Button onClick={onGoOn}>Retry the others…</Button>}
         <Button kind="primary" onClick={onClose}>
           Done
         </Button>
       </p>
     </Dialog>
+  );
+}
+
+/** The result of one retried instance, live. */
+function Probe({ id }: { readonly id: string }) {
+  const { client } = useEngine();
+  const instance = useQuery({
+    queryKey: ['instances.get', id],
+    queryFn: ({ signal }) => client.instances.get(id, { signal }),
+    meta: { live: id },
+  });
+  return (
+    <Loaded query={instance} height={24}>
+      {({ state, failure }) => (
+        <p role="status">
+          <Link href={`/instances/${id}`}>
+            <ShortId id={id} />
+          </Link>{' '}
+          <StateBadge state={state} /> {state === 'failed' && failure?.message}
+        </p>
+      )}
+    </Loaded>
   );
 }
 

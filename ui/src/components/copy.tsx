@@ -1,7 +1,8 @@
 /** Copies a text to the clipboard and confirms it. */
 
 import { Check, Copy } from 'lucide-react';
-import { useEffect, useId, useState } from 'react';
+import { useEffect, useId, useRef, useState } from 'react';
+import { shortIdOf } from '../lib/format.ts';
 import { IconButton } from './button.tsx';
 import styles from './copy.module.css';
 
@@ -55,12 +56,36 @@ function ByHand({ text, onEnd }: { readonly text: string; readonly onEnd: () => 
   );
 }
 
+/** The same for a long text, within a dialog. */
+export function TextToCopy(props: { readonly text: string; readonly onCopied: () => void }) {
+  const id = useId();
+  const field = useRef<HTMLTextAreaElement>(null);
+  // After the dialog has opened, which gives the focus to its first button.
+  useEffect(() => {
+    field.current?.focus();
+    field.current?.select();
+  }, []);
+  return (
+    <>
+      <label htmlFor={id} className="small">
+        Press Ctrl+C to copy
+      </label>
+      <textarea
+        ref={field}
+        id={id}
+        className={`${styles.text} ${styles.long}`}
+        readOnly
+        rows={8}
+        value={props.text}
+        onCopy={props.onCopied}
+      />
+    </>
+  );
+}
+
 const select = (element: HTMLTextAreaElement | null) => element?.select();
 
-/**
- * A shortened id, with the full id as a tooltip and for copying. Ids of the same time share their beginning, so the end
- * is shown.
- */
+/** A shortened id, with the full id as a tooltip and for copying. */
 export function ShortId({ id }: { readonly id: string }) {
-  return <code title={id}>{id.length > 12 ? `${id.slice(0, 4)}…${id.slice(-6)}` : id}</code>;
+  return <code title={id}>{shortIdOf(id)}</code>;
 }

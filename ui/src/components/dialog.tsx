@@ -5,44 +5,54 @@ import { type ReactNode, useId, useLayoutEffect, useRef } from 'react';
 import { Button, type ButtonKind, IconButton } from './button.tsx';
 import styles from './dialog.module.css';
 import { ErrorBox } from './error-box.tsx';
-import { releaseLists } from './steady.ts';
 import { Toasts } from './toasts.tsx';
 
 interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
   readonly isWide?: boolean;
+  /** Only the content is shown; the title is for screen readers. A click beside it closes it. */
+  readonly isBare?: boolean;
   readonly children: ReactNode;
 }
 
 /** Open for as long as it is rendered. */
-export function Dialog({ title, onClose, isWide, children }: DialogProps) {
+export function Dialog({ title, onClose, isWide, isBare, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   // The focus must be returned while the dialog is still in the document; other effects are cleaned up later.
   useLayoutEffect(() => {
     const dialog = ref.current;
     if (dialog && !dialog.open) dialog.showModal();
-    return () => {
-      dialog?.close();
-      releaseLists();
-    };
+    return () => dialog?.close();
   }, []);
   return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it
     <dialog
       ref={ref}
-      className={isWide ? `${styles.dialog} ${styles.wide}` : styles.dialog}
-      aria-labelledby={titleId}
+      className={[styles.dialog, isWide && styles.wide, isBare && styles.bare]
+        .filter(Boolean)
+        .join(' ')}
+      {...(isBare ? { 'aria-label': title } : { 'aria-labelledby': titleId })}
+      onClick={(event) => {
+        if (isBare && event.target === ref.current) onClose();
+      }}
       onCancel={(event) => {
         event.preventDefault();
         onClose();
       }}
     >
-      <div className={styles.head}>
-        <h2 id={titleId}>{title}</h2>
-        <IconButton label="Close" icon={<X size={18} aria-hidden />} onClick={onClose} />
-      </div>
-      <div className={styles.body}>{children}</div>
+      {isBare ? (
+        children
+      ) : (
+        <>
+          <div className={styles.head}>
+            <h2 id={titleId}>{title}</h2>
+            <IconButton label="Close" icon={<X size={18} aria-hidden />} onClick={onClose} />
+          </div>
+          <div className={styles.body}>{children}</div>
+        </>
+      )}
       <Toasts />
     </dialog>
   );

@@ -9,6 +9,7 @@ import { EditorView, keymap, lineNumbers } from '@codemirror/view';
 import { useEffect, useRef } from 'react';
 import { flushSync } from 'react-dom';
 import { readJson } from '../lib/json-text.ts';
+import { type Complete, completion } from './completion.ts';
 import { editorTheme, shadowOf } from './editor-theme.ts';
 
 export interface EditorProps {
@@ -18,6 +19,8 @@ export interface EditorProps {
   readonly onChange?: (value: string) => void;
   /** Reports problems of a text that is valid JSON; called shortly after typing. */
   readonly check?: (text: string) => Promise<readonly Diagnostic[]>;
+  /** What can be written at a position. */
+  readonly complete?: Complete;
   /** Selects this range and scrolls to it whenever it is another object. */
   readonly place?: { readonly from: number; readonly to: number } | undefined;
 }
@@ -26,11 +29,11 @@ const CHECK_DELAY_MS = 400;
 
 /** Tab moves the focus out of the editor, as in any other field. */
 export default function Editor(props: EditorProps) {
-  const { label, value, isReadOnly, onChange, check, place } = props;
+  const { label, value, isReadOnly, onChange, check, complete, place } = props;
   const frame = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | undefined>(undefined);
-  const latest = useRef({ onChange, check });
-  latest.current = { onChange, check };
+  const latest = useRef({ onChange, check, complete });
+  latest.current = { onChange, check, complete };
   const isSetting = useRef(false);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: later values are handed to the editor below
@@ -51,6 +54,7 @@ export default function Editor(props: EditorProps) {
           json(),
           lintGutter(),
           linter(diagnose, { delay: CHECK_DELAY_MS }),
+          completion((text, at) => latest.current.complete?.(text, at)),
           keymap.of([...defaultKeymap, ...historyKeymap, ...lintKeymap]),
           EditorView.lineWrapping,
           EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),

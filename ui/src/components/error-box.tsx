@@ -14,7 +14,7 @@ export function ErrorBox(props: { readonly error: unknown; readonly onRetry?: ()
     <div className={styles.box} role="alert">
       <TriangleAlert size={18} aria-hidden />
       <span className={styles.text}>{messageOf(error)}</span>
-      {onRetry ? <Button onClick={onRetry}>Attempt again</Button> : <span />}
+      {onRetry ? <Button onClick={onRetry}>Try again</Button> : <span />}
       {detail !== '' && <span className={styles.detail}>{detail}</span>}
     </div>
   );

@@ -323,10 +323,10 @@ export function FieldRow({ children }: { readonly children: ReactNode }) {
   return <div className={styles.row}>{children}</div>;
 }
 
-/** The engine's message about the field with this name, which is the last member of the path in the error. */
+/** The engine's message about the field with this name, which is the last member of the path in the error, or its list. */
 export function wrongOf(error: unknown, name: string): string | undefined {
   if (!(error instanceof EngineError) || error.field === undefined) return undefined;
-  const { field } = error;
+  const field = error.field.replace(/\[\d+\]$/, '');
   return field === name || field.endsWith(`.${name}`) ? error.message : undefined;
 }
 

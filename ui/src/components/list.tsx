@@ -12,6 +12,7 @@ import { useFilters } from '../lib/address.ts';
 import type { PageAsked } from '../lib/offset.ts';
 import { Empty } from './error-box.tsx';
 import styles from './list.module.css';
+import { LiveTable } from './live-table.tsx';
 import { Loaded } from './loaded.tsx';
 import { type Column, Pager, type Selection, Table } from './table.tsx';
 
@@ -24,6 +25,8 @@ export interface ListQuery<Row> {
   /** Identifies the rows: the filters and the page. */
   readonly of: string;
   readonly query: UseQueryResult<Page<Row>>;
+  /** It is read again by itself. */
+  readonly isLive: boolean;
   readonly cursor: string | undefined;
   readonly onPage: (cursor: string | undefined) => void;
 }
@@ -45,18 +48,21 @@ export function useList<Row>(
     readonly cursorName?: string;
     readonly live?: boolean | string;
     readonly enabled?: boolean;
+    /** Rows of a page. */
+    readonly limit?: number;
     readonly refetchInterval?: UseQueryOptions<Page<Row>>['refetchInterval'];
   } = {},
 ): ListQuery<Row> {
   const { cursorName = 'cursor', live, enabled = true, refetchInterval = false } = options;
+  const { limit = ROWS_A_PAGE } = options;
   const [filters, change] = useFilters();
   const cursor = filters[cursorName];
   const query = useQuery({
     queryKey: [...key, cursor],
     queryFn: async ({ signal }) => {
-      let page = await read({ limit: ROWS_A_PAGE, cursor }, { signal });
+      let page = await read({ limit, cursor }, { signal });
       for (let look = 1; look < LOOKS_MAX && isCut(page); look++) {
-        page = await read({ limit: ROWS_A_PAGE, cursor: page.nextCursor }, { signal });
+        page = await read({ limit, cursor: page.nextCursor }, { signal });
       }
       return page;
     },
@@ -66,7 +72,8 @@ export function useList<Row>(
     ...(live && { meta: { live: live === true ? 'all' : live } }),
   });
   const of = JSON.stringify([...key, cursor, query.isPlaceholderData]);
-  return { of, query, cursor, onPage: (next) => change({ [cursorName]: next }) };
+  const isLive = live !== undefined && live !== false;
+  return { of, query, isLive, cursor, onPage: (next) => change({ [cursorName]: next }) };
 }
 
 const NOTHING_YET = (
@@ -87,34 +94,52 @@ function isCut<Row>({ items, nextCursor }: Page<Row>): boolean {
   return items.length === 0 && nextCursor !== undefined;
 }
 
-/** The table of a list, with links to its other pages. */
-export function ListTable<Row>(props: {
+interface ListTableProps<Row> {
   readonly list: ListQuery<Row>;
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly idOf: (row: Row) => string;
   readonly empty: ReactNode;
   readonly selection?: Selection | undefined;
-}) {
-  const { list, selection, empty, ...table } = props;
-  const { query, cursor, onPage } = list;
+  /** In the line above a list that updates by itself. */
+  readonly tools?: ReactNode;
+  readonly isCompact?: boolean;
+}
+
+/** The table of a list, with links to its other pages. */
+export function ListTable<Row>(props: ListTableProps<Row>) {
   return (
-    <Loaded query={query} height={320}>
-      {(page) => (
-        <div className={query.isPlaceholderData ? styles.behind : undefined}>
-          {/* The rows of the previous query, until the current one has loaded. */}
-          {query.isPlaceholderData && <p className="hidden-text">Loading</p>}
-          <Table
-            {...table}
-            isBusy={query.isPlaceholderData}
-            rows={page.items}
-            liveOf={list.of}
-            empty={isCut(page) ? NOTHING_YET : cursor === undefined ? empty : NO_MORE}
-            selection={selection}
-          />
-          <Pager cursor={cursor} next={page.nextCursor} onPage={onPage} />
-        </div>
-      )}
+    <Loaded query={props.list.query} height={320}>
+      {(page) => <ListPage {...props} page={page} />}
     </Loaded>
+  );
+}
+
+function ListPage<Row>(props: ListTableProps<Row> & { readonly page: Page<Row> }) {
+  const { list, page, empty, tools, ...rest } = props;
+  const { query, isLive, cursor, onPage } = list;
+  const table = {
+    ...rest,
+    isBusy: query.isPlaceholderData,
+    rows: page.items,
+    empty: isCut(page) ? NOTHING_YET : cursor === undefined ? empty : NO_MORE,
+  };
+  return (
+    <div className={query.isPlaceholderData ? styles.behind : undefined}>
+      {/* The rows of the previous query, until the current one has loaded. */}
+      {query.isPlaceholderData && <p className="hidden-text">Loading</p>}
+      {isLive ? (
+        <LiveTable
+          {...table}
+          query={query}
+          of={list.of}
+          hasMore={page.nextCursor !== undefined}
+          tools={tools}
+        />
+      ) : (
+        <Table {...table} />
+      )}
+      <Pager cursor={cursor} next={page.nextCursor} onPage={onPage} />
+    </div>
   );
 }

@@ -3,9 +3,14 @@
 import { type ReactNode, useEffect, useId, useRef } from 'react';
 import { Link } from 'wouter';
 import styles from './page.module.css';
+import { type TabMark, useTabMark } from './tab-mark.ts';
 
 interface PageProps {
   readonly title: string;
+  /** The title of the browser tab, where it says more than that of the page. */
+  readonly tabTitle?: string;
+  /** On the icon of the browser tab. */
+  readonly mark?: TabMark | undefined;
   /** Breadcrumbs above the title. */
   readonly trail?: readonly { readonly href: string; readonly label: string }[];
   /** Beside the title, such as the state. */
@@ -17,11 +22,13 @@ interface PageProps {
 }
 
 /** The title receives the focus when a link has led to the page. */
-export function Page({ title, trail, beside, about, actions, children }: PageProps) {
+export function Page(props: PageProps) {
+  const { title, tabTitle = title, mark, trail, beside, about, actions, children } = props;
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = `${title} · Durable workflow engine`;
-  }, [title]);
+    document.title = `${tabTitle} · Durable workflow engine`;
+  }, [tabTitle]);
+  useTabMark(mark);
   useEffect(() => {
     heading.current?.focus({ preventScroll: true });
     window.scrollTo(0, 0);

@@ -1,16 +1,36 @@
-/** Keeps the rows of a list in place while the user points at it or has the focus in it (`lib/steady.ts`). */
+/**
+ * Keeps the rows of a list in place (`lib/steady.ts`): of tables until the user asks for the new ones, of small lists
+ * while the user points at them or has the focus in them.
+ */
 
 import { type FocusEvent, type PointerEvent, useEffect, useRef, useState } from 'react';
-import { freshRows, type Steady, type SteadyRow, steadyRows } from '../lib/steady.ts';
+import {
+  freshRows,
+  type Steady,
+  type SteadyOptions,
+  type SteadyRow,
+  steadyRows,
+} from '../lib/steady.ts';
 
 /** A pointer that has not moved for this long does not announce a click. */
 const REST_MS = 5000;
 
-/** Releases all lists: a dialog that closes calls this, so that its effect is shown. */
 const held = new Set<() => void>();
 
+/** All lists show their current rows: what the user has just done is seen without asking for it. */
 export function releaseLists(): void {
   for (const release of [...held]) release();
+}
+
+function useRelease(isHeld: boolean, release: () => void): void {
+  const latest = useRef(release);
+  latest.current = release;
+  useEffect(() => {
+    if (!isHeld) return undefined;
+    const own = () => latest.current();
+    held.add(own);
+    return () => void held.delete(own);
+  }, [isHeld]);
 }
 
 export interface HoldProps {
@@ -27,15 +47,10 @@ export function useHold(): readonly [isHeld: boolean, props: HoldProps] {
   const [isFocused, setFocused] = useState(false);
   const rest = useRef<ReturnType<typeof setTimeout>>(undefined);
   const isHeld = isPointed || isFocused;
-  useEffect(() => {
-    if (!isHeld) return undefined;
-    const release = () => {
-      setPointed(false);
-      setFocused(false);
-    };
-    held.add(release);
-    return () => void held.delete(release);
-  }, [isHeld]);
+  useRelease(isHeld, () => {
+    setPointed(false);
+    setFocused(false);
+  });
   useEffect(() => () => clearTimeout(rest.current), []);
   const point = () => {
     clearTimeout(rest.current);
@@ -64,9 +79,9 @@ export function useHold(): readonly [isHeld: boolean, props: HoldProps] {
 export function useSteady<Row>(
   rows: readonly Row[],
   idOf: (row: Row) => string,
-  options: { readonly isHeld: boolean; readonly of: string; readonly appends?: boolean },
+  options: SteadyOptions & { readonly isHeld: boolean; readonly of: string },
 ): Steady<Row> {
-  const { isHeld, of, appends = false } = options;
+  const { isHeld, of } = options;
   const shown = useRef<{ readonly of: string; readonly rows: readonly SteadyRow<Row>[] }>(
     undefined,
   );
@@ -74,7 +89,24 @@ export function useSteady<Row>(
   const steady =
     before === undefined
       ? { rows: freshRows(rows), waiting: 0 }
-      : steadyRows(before, rows, idOf, appends);
+      : steadyRows(before, rows, idOf, options);
   shown.current = { of, rows: steady.rows };
   return steady;
+}
+
+/** For a list that updates by itself: its rows, if there are any, stay until the user asks for the current ones. */
+export function useAsked<Row>(
+  rows: readonly Row[],
+  idOf: (row: Row) => string,
+  options: { readonly of: string; readonly hasMore: boolean },
+): Steady<Row> & { readonly show: () => void } {
+  const [shown, setShown] = useState(0);
+  const show = () => setShown((count) => count + 1);
+  useRelease(true, show);
+  const wasEmpty = useRef(true);
+  const { of, hasMore } = options;
+  const isHeld = !wasEmpty.current;
+  const steady = useSteady(rows, idOf, { isHeld, hasMore, of: `${shown} ${of}` });
+  wasEmpty.current = steady.rows.length === 0;
+  return { ...steady, show };
 }

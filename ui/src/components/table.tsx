@@ -1,9 +1,8 @@
 /** The table component: columns are data, and on small screens each cell shows its label. */
 
-import type { ReactNode } from 'react';
-import { countOf } from '../lib/format.ts';
+import { ArrowDown, ArrowUp, ChevronsUpDown } from 'lucide-react';
+import { Fragment, type ReactNode } from 'react';
 import { Button } from './button.tsx';
-import { useHold, useSteady } from './steady.ts';
 import styles from './table.module.css';
 
 export interface Column<Row> {
@@ -11,6 +10,19 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ReactNode;
   /** Aligned to the end. */
   readonly isNumber?: boolean;
+  /** The head is a button. */
+  readonly sort?: Sorting;
+}
+
+export interface Sorting {
+  /** Undefined: the rows are not sorted by it. */
+  readonly direction: 'ascending' | 'descending' | undefined;
+  readonly onSort: () => void;
+}
+
+export interface Opened<Row> {
+  readonly id: string | undefined;
+  readonly content: (row: Row) => ReactNode;
 }
 
 export interface Selection {
@@ -18,74 +30,104 @@ export interface Selection {
   readonly change: (ids: ReadonlySet<string>) => void;
 }
 
-/**
- * @param props.label what the table lists, for screen readers
- * @param props.empty shown if there are no rows
- * @param props.selection of rows by id; undefined: rows cannot be selected
- * @param props.liveOf identifies a list that updates by itself: its rows stay in place while the user points at them
- */
-export function Table<Row>(props: {
+export interface TableProps<Row> {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly idOf: (row: Row) => string;
   readonly empty?: ReactNode;
   readonly selection?: Selection | undefined;
-  readonly liveOf?: string | undefined;
+  readonly standOf?: (row: Row) => 'gone' | 'behind' | undefined;
   /** Other rows are loading. */
   readonly isBusy?: boolean;
-}) {
-  const { label, columns, idOf, empty, selection, liveOf } = props;
-  const [isHeld, hold] = useHold();
-  const { rows, waiting } = useSteady(props.rows, idOf, {
-    isHeld: isHeld && liveOf !== undefined,
-    of: liveOf ?? '',
-  });
+  /** The row with details below it. */
+  readonly opened?: Opened<Row> | undefined;
+  readonly isCompact?: boolean;
+  /** The heads stay in sight, below the line above the table. */
+  readonly isSticky?: boolean;
+}
+
+/**
+ * @param props.label what the table lists, for screen readers
+ * @param props.empty shown if there are no rows
+ * @param props.selection of rows by id; undefined: rows cannot be selected
+ * @param props.standOf of rows that are not up to date: those that are `gone` cannot be used any more
+ */
+export function Table<Row>(props: TableProps<Row>) {
+  const { label, columns, rows, idOf, empty, selection, standOf, opened } = props;
   if (rows.length === 0 && empty) return empty;
   return (
-    <div className={styles.frame} {...hold}>
-      <table className={styles.table} aria-label={label} aria-busy={props.isBusy} role="table">
+    <div className={classes(styles.frame, props.isSticky && styles.sticky)}>
+      <table
+        className={classes(styles.table, props.isCompact && styles.compact)}
+        aria-label={label}
+        aria-busy={props.isBusy}
+        role="table"
+      >
         <thead>
           <tr>
-            {selection && (
-              <SelectAll ids={rows.map(({ row }) => idOf(row))} selection={selection} />
-            )}
-            {columns.map(({ name, isNumber }) => (
-              <th key={name} scope="col" className={isNumber ? styles.end : undefined}>
-                {name}
+            {selection && <SelectAll ids={rows.map(idOf)} selection={selection} />}
+            {columns.map(({ name, isNumber, sort }) => (
+              <th
+                key={name}
+                scope="col"
+                className={isNumber ? styles.end : undefined}
+                aria-sort={sort?.direction}
+              >
+                {sort === undefined ? name : <SortHead name={name} sort={sort} />}
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {rows.map(({ row, isGone }) => {
+          {rows.map((row) => {
             const id = idOf(row);
+            const stand = standOf?.(row);
             return (
-              <tr key={id} role="row" inert={isGone} className={isGone ? styles.gone : undefined}>
-                {selection && <SelectOne id={id} selection={selection} />}
-                {columns.map(({ name, cell, isNumber }) => (
-                  <td
-                    key={name}
-                    role="cell"
-                    data-label={name}
-                    className={isNumber ? styles.end : undefined}
-                  >
-                    <span>{cell(row)}</span>
-                  </td>
-                ))}
-              </tr>
+              <Fragment key={id}>
+                <tr role="row" inert={stand === 'gone'} className={stand && styles[stand]}>
+                  {selection && <SelectOne id={id} selection={selection} />}
+                  {columns.map(({ name, cell, isNumber }) => (
+                    <td
+                      key={name}
+                      role="cell"
+                      data-label={name}
+                      className={isNumber ? styles.end : undefined}
+                    >
+                      <span>{cell(row)}</span>
+                    </td>
+                  ))}
+                </tr>
+                {opened?.id === id && (
+                  <tr role="row" className={styles.opened}>
+                    <td role="cell" colSpan={columns.length + (selection ? 1 : 0)}>
+                      <div>{opened.content(row)}</div>
+                    </td>
+                  </tr>
+                )}
+              </Fragment>
             );
           })}
         </tbody>
       </table>
-      {waiting > 0 && (
-        <p className={styles.waiting} role="status">
-          {countOf(waiting, 'new row')} will appear when the pointer leaves the list
-        </p>
-      )}
     </div>
   );
 }
+
+function SortHead({ name, sort }: { readonly name: string; readonly sort: Sorting }) {
+  const { direction, onSort } = sort;
+  const Icon =
+    direction === undefined ? ChevronsUpDown : direction === 'ascending' ? ArrowUp : ArrowDown;
+  return (
+    <button type="button" className={styles.sort} onClick={onSort}>
+      {name}
+      <Icon size={13} aria-hidden />
+    </button>
+  );
+}
+
+const classes = (...names: readonly (string | false | undefined)[]) =>
+  names.filter(Boolean).join(' ');
 
 function SelectAll({ ids, selection }: { ids: readonly string[]; selection: Selection }) {
   const isAll = ids.length > 0 && ids.every((id) => selection.ids.has(id));

@@ -18,9 +18,11 @@ interface Toast {
   readonly id: number;
   readonly text: ReactNode;
   readonly isFailure: boolean;
+  readonly lastsMs: number;
 }
 
-type Tell = (text: ReactNode, options?: { isFailure?: boolean }) => void;
+/** @returns a function that removes it */
+type Tell = (text: ReactNode, options?: { isFailure?: boolean; lastsMs?: number }) => () => void;
 
 /** Where toasts are shown: on the page, or in the topmost open dialog. */
 interface Shown {
@@ -33,7 +35,7 @@ interface Shown {
 
 const SHOWN_MS = 6000;
 
-const ToastContext = createContext<Tell>(() => undefined);
+const ToastContext = createContext<Tell>(() => () => undefined);
 const ShownContext = createContext<Shown | undefined>(undefined);
 
 export function useToast(): Tell {
@@ -44,14 +46,18 @@ export function ToastProvider({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<readonly Toast[]>([]);
   const [places, setPlaces] = useState<readonly string[]>([]);
   const lastId = useRef(0);
-  const tell = useCallback<Tell>((text, options = {}) => {
-    lastId.current += 1;
-    const toast = { id: lastId.current, text, isFailure: options.isFailure ?? false };
-    setToasts((before) => [...before, toast]);
-  }, []);
   const remove = useCallback((id: number) => {
     setToasts((before) => before.filter((toast) => toast.id !== id));
   }, []);
+  const tell = useCallback<Tell>(
+    (text, { isFailure = false, lastsMs = SHOWN_MS } = {}) => {
+      lastId.current += 1;
+      const { current: id } = lastId;
+      setToasts((before) => [...before, { id, text, isFailure, lastsMs }]);
+      return () => remove(id);
+    },
+    [remove],
+  );
   const enter = useCallback((place: string) => {
     setPlaces((before) => [...before, place]);
     return () => setPlaces((before) => before.filter((one) => one !== place));
@@ -85,11 +91,11 @@ export function Toasts() {
 }
 
 function ToastView({ toast, onEnd }: { toast: Toast; onEnd: (id: number) => void }) {
-  const { id } = toast;
+  const { id, lastsMs } = toast;
   useEffect(() => {
-    const timer = setTimeout(() => onEnd(id), SHOWN_MS);
+    const timer = setTimeout(() => onEnd(id), lastsMs);
     return () => clearTimeout(timer);
-  }, [id, onEnd]);
+  }, [id, lastsMs, onEnd]);
   return (
     <div className={toast.isFailure ? `${styles.toast} ${styles.danger}` : styles.toast}>
       {toast.text}

@@ -3,11 +3,12 @@
  * Diagrams depend on this only, and so the same diagram serves both.
  */
 
-import type { LucideIcon } from 'lucide-react';
+import { CirclePlay, CircleX, type LucideIcon } from 'lucide-react';
 import { createContext, useContext } from 'react';
 import type { Tone } from '../components/badge.tsx';
 import { countOf, elapsedMs, formatDuration } from '../lib/format.ts';
 import { STATE_LOOKS } from './block-state.tsx';
+import { type BlockStatistics, isFailing, statisticLines, statisticText } from './heat.ts';
 import { lookName } from './kinds.ts';
 import type { OutlineBlock } from './outline.ts';
 import { attemptsText, type BlockStatus, statusText } from './run-states.ts';
@@ -24,6 +25,12 @@ export interface Face {
   /** Nothing happens here: drawn with less emphasis. */
   readonly isFaint: boolean;
   readonly isStruck: boolean;
+  /** A further line, such as durations. */
+  readonly line?: string;
+  /** Beside the name, in a few characters. */
+  readonly mark?: string;
+  /** From 0 to 1: how much of the time goes here. */
+  readonly heat?: number;
 }
 
 export type FaceOf = (path: string) => Face | undefined;
@@ -34,6 +41,10 @@ export interface View {
   readonly selected: string | null;
   readonly onSelect: (path: string) => void;
   readonly onToggle: (path: string) => void;
+  /** The blocks that a search has found. */
+  readonly found: ReadonlySet<string>;
+  /** The one of them that is shown. */
+  readonly target: string | null;
 }
 
 export const ViewContext = createContext<View>({
@@ -41,6 +52,8 @@ export const ViewContext = createContext<View>({
   selected: null,
   onSelect: () => undefined,
   onToggle: () => undefined,
+  found: new Set(),
+  target: null,
 });
 
 export const useView = () => useContext(ViewContext);
@@ -82,5 +95,23 @@ export function runFace(status: BlockStatus, now: number | undefined): Face {
     text: [statusText(status), tookText, left].filter((part) => part !== '').join(', '),
     isFaint: state === 'skipped' || state === 'pending',
     isStruck: false,
+  };
+}
+
+/** Runs of many instances. */
+export function statisticFace(step: BlockStatistics): Face {
+  const { runs, failures, durations, here } = statisticLines(step);
+  const isIdle = step.runs === 0 && step.here_now === 0;
+  return {
+    tone: isFailing(step) ? 'danger' : step.here_now > 0 ? 'info' : 'idle',
+    icon: step.failures > 0 ? CircleX : CirclePlay,
+    word: failures === '' ? runs : `${runs} · ${failures}`,
+    note: '',
+    line: durations,
+    mark: here,
+    text: statisticText(step),
+    isFaint: isIdle,
+    isStruck: false,
+    heat: step.heat,
   };
 }

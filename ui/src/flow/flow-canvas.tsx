@@ -4,6 +4,7 @@
  */
 
 import {
+  MiniMap,
   type Node,
   type NodeProps,
   Panel,
@@ -14,17 +15,27 @@ import {
   ViewportPortal,
 } from '@xyflow/react';
 import { ChevronDown, ChevronRight, Maximize, ZoomIn, ZoomOut } from 'lucide-react';
-import { type KeyboardEvent, memo, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import {
+  type CSSProperties,
+  type KeyboardEvent,
+  memo,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
 import type { Tone } from '../components/badge.tsx';
 import { IconButton } from '../components/button.tsx';
 import { countOf } from '../lib/format.ts';
 import '@xyflow/react/dist/base.css';
-import { labelOf, useView, ViewContext } from './faces.tsx';
+import { labelOf, useView, type View, ViewContext } from './faces.tsx';
 import styles from './flow.module.css';
 import { lookName } from './kinds.ts';
 import type { Drawing, DrawnEdge, DrawnNode, DrawnSlot } from './layout.ts';
 import { LookIcon } from './look-icon.tsx';
 import { MARGIN, openingOf } from './opening.ts';
+import { StickyHeads } from './sticky-heads.tsx';
 
 const ZOOM = { min: 0.1, max: 1.5 } as const;
 
@@ -42,7 +53,7 @@ const NODE_TYPES = { block: memo(BlockShape) };
 
 function Canvas({ drawing, label }: { readonly drawing: Drawing; readonly label: string }) {
   const view = useView();
-  const { selected } = view;
+  const { selected, target } = view;
   const frame = useRef<HTMLDivElement>(null);
   const nodes = useMemo(() => drawing.nodes.map(flowNode), [drawing]);
   const byPath = useMemo(() => new Map(drawing.nodes.map((node) => [node.path, node])), [drawing]);
@@ -81,6 +92,11 @@ function Canvas({ drawing, label }: { readonly drawing: Drawing; readonly label:
     if (node !== undefined && last.current !== selected) bringIntoView(node);
     last.current = selected;
   }, [selected, byPath, bringIntoView]);
+
+  useEffect(() => {
+    const node = target === null ? undefined : byPath.get(target);
+    if (node !== undefined) bringIntoView(node);
+  }, [target, byPath, bringIntoView]);
 
   const onKeyDown = (event: KeyboardEvent) => {
     const path = (event.target as HTMLElement).closest<HTMLElement>('[data-path]')?.dataset.path;
@@ -125,12 +141,31 @@ function Canvas({ drawing, label }: { readonly drawing: Drawing; readonly label:
             <ViewportPortal>
               <Edges drawing={drawing} />
             </ViewportPortal>
+            <StickyHeads drawing={drawing} />
             <Controls drawing={drawing} />
+            {drawing.nodes.length >= MAP_NODES_MIN && (
+              <MiniMap
+                pannable
+                zoomable
+                ariaLabel="Map of the graph"
+                className={styles.map ?? ''}
+                nodeClassName={({ id }) => mapClass(view, id) ?? ''}
+              />
+            )}
           </ReactFlow>
         </div>
       </div>
     </ViewContext>
   );
+}
+
+/** Smaller graphs are seen whole. */
+const MAP_NODES_MIN = 40;
+
+function mapClass({ faceOf, found, selected }: View, path: string): string | undefined {
+  if (path === selected || found.has(path)) return styles.mapFound;
+  const tone = faceOf(path)?.tone;
+  return tone === 'danger' ? styles.mapDanger : tone === 'info' ? styles.mapInfo : undefined;
 }
 
 function flowNode(node: DrawnNode): BlockNode {
@@ -315,7 +350,7 @@ function BlockShape({ data: { node } }: NodeProps<BlockNode>) {
 }
 
 function Card({ node }: { readonly node: DrawnNode }) {
-  const { faceOf, selected, onSelect, onToggle } = useView();
+  const { faceOf, selected, onSelect, onToggle, found, target } = useView();
   const { block, path, isGroup } = node;
   const face = faceOf(path);
   return (
@@ -326,6 +361,9 @@ function Card({ node }: { readonly node: DrawnNode }) {
       data-tone={face?.tone ?? 'plain'}
       data-faint={face?.isFaint || undefined}
       data-closed={isGroup || undefined}
+      data-found={foundOf(path, found, target)}
+      data-heat={face?.heat === undefined ? undefined : ''}
+      style={face?.heat === undefined ? undefined : ({ '--heat': face.heat } as CSSProperties)}
       aria-pressed={selected === path}
       aria-expanded={isGroup ? false : undefined}
       onClick={() => {
@@ -343,6 +381,10 @@ function Card({ node }: { readonly node: DrawnNode }) {
   );
 }
 
+function foundOf(path: string, found: ReadonlySet<string>, target: string | null) {
+  return path === target ? 'target' : found.has(path) ? '' : undefined;
+}
+
 /** The name and its details; the label of the button has all of it. */
 function Name({ node: { block, path, isOpen } }: { readonly node: DrawnNode }) {
   const face = useView().faceOf(path);
@@ -352,6 +394,7 @@ function Name({ node: { block, path, isOpen } }: { readonly node: DrawnNode }) {
       <span className={face?.isStruck ? styles.struck : styles.id}>
         {block.id}
         {block.isInjected && <span className={styles.tag}>injected</span>}
+        {face?.mark && <span className={styles.mark}>{face.mark}</span>}
         {face !== undefined && <span className={styles.aside}>{block.detail}</span>}
       </span>
       {face === undefined ? (
@@ -360,20 +403,24 @@ function Name({ node: { block, path, isOpen } }: { readonly node: DrawnNode }) {
         <span className={styles.state}>
           <face.icon size={13} aria-hidden />
           {face.word}
-          <span className={styles.note}>{[face.note, inside].filter(Boolean).join(' · ')}</span>
+          <span className={styles.note}>
+            {[face.note, isOpen && face.line, inside].filter(Boolean).join(' · ')}
+          </span>
         </span>
       )}
+      {face?.line && !isOpen && <span className={styles.detail}>{face.line}</span>}
     </span>
   );
 }
 
 function OpenGroup({ node }: { readonly node: DrawnNode }) {
-  const { faceOf, selected, onSelect, onToggle } = useView();
+  const { faceOf, selected, onSelect, onToggle, found, target } = useView();
   const { block, path } = node;
   const face = faceOf(path);
   return (
     <div
       className={styles.group}
+      data-found={foundOf(path, found, target)}
       data-tone={face?.tone ?? 'plain'}
       data-faint={face?.isFaint || undefined}
       data-look={block.look}

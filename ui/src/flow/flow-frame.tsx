@@ -1,16 +1,24 @@
-/** What the diagram and the list of the same blocks share: which groups are open, and the switch between the two. */
+/** What the diagram and the list of the same blocks share: which groups are open, the search, and the switch between both. */
 
 import { List, Network } from 'lucide-react';
-import { Suspense, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import {
+  type ReactNode,
+  Suspense,
+  useCallback,
+  useEffect,
+  useMemo,
+  useState,
+  useSyncExternalStore,
+} from 'react';
 import { Button } from '../components/button.tsx';
 import { Place } from '../components/later.tsx';
 import { later } from '../lib/load.ts';
 import { type FaceOf, ViewContext } from './faces.tsx';
 import styles from './flow.module.css';
 import { FlowList } from './flow-list.tsx';
-import { drawingOf, openAtFirst } from './layout.ts';
+import { SearchField, useSearch } from './flow-search.tsx';
+import { drawingOf, isGroup, openAtFirst, openToDepth } from './layout.ts';
 import type { Outline } from './outline.ts';
-import './tones.css';
 
 const FlowCanvas = later(() => import('./flow-canvas.tsx'));
 
@@ -23,39 +31,51 @@ export function FlowFrame(props: {
   readonly label: string;
   readonly selected: string | null;
   readonly onSelect: (path: string) => void;
+  /** Undefined: blocks have two lines. */
+  readonly leafHeight?: number | undefined;
+  readonly tools?: ReactNode;
 }) {
-  const { outline, faceOf, label, selected, onSelect } = props;
+  const { outline, faceOf, label, selected, onSelect, leafHeight } = props;
   const isNarrow = useIsNarrow();
   const [prefersList, setPrefersList] = useState(false);
-  const [open, toggle] = useOpenGroups(outline, selected);
-  const drawing = useMemo(() => drawingOf(outline, open), [outline, open]);
+  const groups = useOpenGroups(outline, selected);
+  const { open, toggle, openAround } = groups;
+  const search = useSearch(outline, openAround);
+  const drawing = useMemo(() => drawingOf(outline, open, leafHeight), [outline, open, leafHeight]);
+  const found = useMemo(() => new Set(search.paths), [search.paths]);
+  const target = search.at === undefined ? null : (search.paths[search.at] ?? null);
   const view = useMemo(
-    () => ({ faceOf, selected, onSelect, onToggle: toggle }),
-    [faceOf, selected, onSelect, toggle],
+    () => ({ faceOf, selected, onSelect, onToggle: toggle, found, target }),
+    [faceOf, selected, onSelect, toggle, found, target],
   );
   return (
     <ViewContext value={view}>
       <div className={styles.flow}>
-        {!isNarrow && (
-          <fieldset className={styles.switch} aria-label="View as">
-            <Button
-              kind={prefersList ? 'quiet' : 'plain'}
-              icon={<Network size={15} aria-hidden />}
-              aria-pressed={!prefersList}
-              onClick={() => setPrefersList(false)}
-            >
-              Graph
-            </Button>
-            <Button
-              kind={prefersList ? 'plain' : 'quiet'}
-              icon={<List size={15} aria-hidden />}
-              aria-pressed={prefersList}
-              onClick={() => setPrefersList(true)}
-            >
-              List
-            </Button>
-          </fieldset>
-        )}
+        <div className={styles.tools}>
+          {!isNarrow && (
+            <fieldset className={styles.switch} aria-label="View as">
+              <Button
+                kind={prefersList ? 'quiet' : 'plain'}
+                icon={<Network size={15} aria-hidden />}
+                aria-pressed={!prefersList}
+                onClick={() => setPrefersList(false)}
+              >
+                Graph
+              </Button>
+              <Button
+                kind={prefersList ? 'plain' : 'quiet'}
+                icon={<List size={15} aria-hidden />}
+                aria-pressed={prefersList}
+                onClick={() => setPrefersList(true)}
+              >
+                List
+              </Button>
+            </fieldset>
+          )}
+          <SearchField search={search} />
+          <Depths outline={outline} depth={groups.depth} onChange={groups.setDepth} />
+          {props.tools}
+        </div>
         {isNarrow || prefersList ? (
           <FlowList outline={outline} open={open} label={label} />
         ) : (
@@ -68,12 +88,50 @@ export function FlowFrame(props: {
   );
 }
 
-/** The groups that the user opened and closed, on top of those open at first; a selected block is always visible. */
-function useOpenGroups(
-  outline: Outline,
-  selected: string | null,
-): readonly [open: ReadonlySet<string>, toggle: (path: string) => void] {
-  const first = useMemo(() => openAtFirst(outline), [outline]);
+/** How many levels of blocks are shown. */
+const DEPTHS = [
+  { depth: 1, label: '1' },
+  { depth: 2, label: '2' },
+  { depth: Number.POSITIVE_INFINITY, label: 'All' },
+] as const;
+
+function Depths(props: {
+  readonly outline: Outline;
+  readonly depth: number | undefined;
+  readonly onChange: (depth: number) => void;
+}) {
+  const { outline, depth, onChange } = props;
+  if (![...outline.byPath.values()].some(isGroup)) return null;
+  return (
+    <fieldset className={styles.switch} aria-label="Depth">
+      <span className={styles.switchName} aria-hidden>
+        Depth
+      </span>
+      {DEPTHS.map((one) => (
+        <Button
+          key={one.label}
+          kind={one.depth === depth ? 'plain' : 'quiet'}
+          aria-label={one.depth === Number.POSITIVE_INFINITY ? 'All levels' : `Depth ${one.depth}`}
+          aria-pressed={one.depth === depth}
+          onClick={() => onChange(one.depth)}
+        >
+          {one.label}
+        </Button>
+      ))}
+    </fieldset>
+  );
+}
+
+/**
+ * The groups that the user opened and closed, on top of those open at first or at the chosen depth; a selected block is
+ * always visible.
+ */
+function useOpenGroups(outline: Outline, selected: string | null) {
+  const [depth, setDepth] = useState<number>();
+  const first = useMemo(
+    () => (depth === undefined ? openAtFirst(outline) : openToDepth(outline, depth)),
+    [outline, depth],
+  );
   const [choices, setChoices] = useState<ReadonlyMap<string, boolean>>(new Map());
   const open = useMemo(() => {
     const paths = new Set(first);
@@ -83,18 +141,30 @@ function useOpenGroups(
     }
     return paths;
   }, [first, choices]);
-  useEffect(() => {
-    const around = groupsAround(outline, selected);
-    if (around.length > 0) {
-      setChoices((before) => new Map([...before, ...around.map((path) => [path, true] as const)]));
-    }
-  }, [outline, selected]);
-  const toggle = useMemo(
-    () => (path: string) =>
+  const openAround = useCallback(
+    (block: string | null) => {
+      const around = groupsAround(outline, block);
+      if (around.length > 0) {
+        setChoices(
+          (before) => new Map([...before, ...around.map((path) => [path, true] as const)]),
+        );
+      }
+    },
+    [outline],
+  );
+  useEffect(() => openAround(selected), [openAround, selected]);
+  const toggle = useCallback(
+    (path: string) =>
       setChoices((before) => new Map(before).set(path, !(before.get(path) ?? first.has(path)))),
     [first],
   );
-  return [open, toggle];
+  return {
+    ...{ open, toggle, openAround, depth },
+    setDepth: (chosen: number) => {
+      setDepth(chosen);
+      setChoices(new Map());
+    },
+  };
 }
 
 function groupsAround({ byPath }: Outline, path: string | null): string[] {

@@ -1,9 +1,12 @@
 /** A sequence, or a run of it, as a graph and as a list. */
 
-import { useMemo, useRef, useState } from 'react';
+import type { StepStatistics } from 'durable-workflow-engine-client';
+import { type ReactNode, useMemo, useRef, useState } from 'react';
 import { useKnownNow } from '../lib/now.ts';
-import { runFace } from './faces.tsx';
+import { runFace, statisticFace } from './faces.tsx';
 import { FlowFrame } from './flow-frame.tsx';
+import { statisticsOf } from './heat.ts';
+import { TALL_LEAF } from './layout.ts';
 import { type Definition, type Outline, outlineOf } from './outline.ts';
 import { type RunFacts, statusesOf } from './run-states.ts';
 
@@ -18,6 +21,10 @@ export interface FlowProps {
   readonly onSelect?: (path: string) => void;
   /** The run is open: elapsed times grow. */
   readonly isLive?: boolean;
+  /** Runs of many instances, instead of one run. */
+  readonly statistics?: readonly StepStatistics[] | undefined;
+  /** Beside the tools of the graph. */
+  readonly tools?: ReactNode;
 }
 
 export default function FlowGraph(props: FlowProps) {
@@ -34,21 +41,30 @@ function Flow({
   label,
   selected,
   onSelect,
+  statistics,
+  tools,
   now,
 }: FlowProps & { now: number | undefined }) {
   const outline = useOutline(definition, run);
   const [own, setOwn] = useState<string | null>(null);
   const faceOf = useMemo(() => {
+    if (statistics !== undefined) {
+      const found = statisticsOf(outline, statistics);
+      const faces = new Map([...found].map(([path, step]) => [path, statisticFace(step)]));
+      return (path: string) => faces.get(path);
+    }
     const statuses = run === undefined ? undefined : statusesOf(outline, run);
     return (path: string) => {
       const status = statuses?.get(path);
       return status === undefined ? undefined : runFace(status, now);
     };
-  }, [outline, run, now]);
+  }, [outline, run, now, statistics]);
   return (
     <FlowFrame
       outline={outline}
       faceOf={faceOf}
+      leafHeight={statistics === undefined ? undefined : TALL_LEAF}
+      tools={tools}
       label={label}
       selected={selected === undefined ? own : selected}
       onSelect={onSelect ?? setOwn}

@@ -1,6 +1,7 @@
 /** The blocks as nested lists, for screen readers, narrow screens and users who prefer lists. */
 
 import { ChevronDown, ChevronRight } from 'lucide-react';
+import { useEffect, useRef } from 'react';
 import { useChunk } from '../components/chunk.tsx';
 import { labelOf, useView } from './faces.tsx';
 import styles from './flow-list.module.css';
@@ -32,8 +33,8 @@ function Items(props: {
   readonly open: ReadonlySet<string>;
 }) {
   const { blocks, open } = props;
-  const { selected } = useView();
-  const at = blocks.findIndex(holds(selected));
+  const { selected, target } = useView();
+  const at = blocks.findIndex(holds(target ?? selected));
   const [shown, more] = useChunk(blocks.length, at + 1);
   return (
     <>
@@ -52,13 +53,23 @@ function Item({
   readonly block: OutlineBlock;
   readonly open: ReadonlySet<string>;
 }) {
-  const { faceOf, selected, onSelect, onToggle } = useView();
+  const { faceOf, selected, onSelect, onToggle, found, target } = useView();
+  const row = useRef<HTMLDivElement>(null);
+  const isTarget = target === block.path;
+  useEffect(() => {
+    if (isTarget) row.current?.scrollIntoView({ block: 'nearest' });
+  }, [isTarget]);
   const face = faceOf(block.path);
   const isOpen = isGroup(block) && open.has(block.path);
   const Chevron = isOpen ? ChevronDown : ChevronRight;
   return (
     <li>
-      <div className={styles.row} data-tone={face?.tone ?? 'plain'}>
+      <div
+        ref={row}
+        className={styles.row}
+        data-tone={face?.tone ?? 'plain'}
+        data-found={isTarget ? 'target' : found.has(block.path) ? '' : undefined}
+      >
         {isGroup(block) ? (
           <button
             type="button"
@@ -93,7 +104,9 @@ function Item({
                   <face.icon size={13} aria-hidden />
                   {face.word}
                 </span>
-                <span className={styles.note}>{face.note}</span>
+                <span className={styles.note}>
+                  {[face.note, face.line, face.mark].filter(Boolean).join(' · ')}
+                </span>
               </>
             )}
           </span>
@@ -111,9 +124,9 @@ function Slots({
   readonly block: OutlineBlock;
   readonly open: ReadonlySet<string>;
 }) {
-  const { selected } = useView();
+  const { selected, target } = useView();
   const { slots } = block;
-  const at = slots.findIndex(({ blocks }) => blocks.some(holds(selected)));
+  const at = slots.findIndex(({ blocks }) => blocks.some(holds(target ?? selected)));
   const [shown, more] = useChunk(slots.length, at + 1);
   return (
     <ul className={styles.list}>

@@ -1,5 +1,5 @@
 /**
- * The kinds of blocks as the dashboard shows them: name, structure and details (docs/blocks.md). The icons are in
+ * The kinds of blocks as the dashboard shows them: name, structure and details (docs/adding-blocks.md). The icons are in
  * `look-icon.tsx`. Pure.
  */
 

@@ -8,6 +8,8 @@ import type { Slot } from './kinds.ts';
 import type { Outline, OutlineBlock } from './outline.ts';
 
 export const LEAF = { width: 224, height: 56 } as const;
+/** Of blocks with statistics, which have a line more. */
+export const TALL_LEAF = 76;
 /** Height of the title of an open group. */
 export const HEADER_HEIGHT = 48;
 /** Room for the arrow between two blocks of a list. */
@@ -72,10 +74,15 @@ export interface Drawing {
 }
 
 /** @param open paths of the groups whose contents are shown */
-export function drawingOf(outline: Outline, open: ReadonlySet<string>): Drawing {
+export function drawingOf(
+  outline: Outline,
+  open: ReadonlySet<string>,
+  leafHeight: number = LEAF.height,
+): Drawing {
   const sizes = new Map<string, Size>();
-  const main = measureList(outline.blocks, open, sizes);
-  const hooks = outline.hooks.map((block) => measure(block, open, sizes));
+  const given = { open, leafHeight };
+  const main = measureList(outline.blocks, given, sizes);
+  const hooks = outline.hooks.map((block) => measure(block, given, sizes));
   const width = Math.max(main.width, ...hooks.map((size) => size.width));
   const pen: Pen = { open, sizes, nodes: [], edges: [] };
   placeList(outline.blocks, width / 2, 0, pen);
@@ -111,6 +118,12 @@ export function openAtFirst(outline: Outline, blocksMax = OPEN_BLOCKS_MAX): Set<
   return open;
 }
 
+/** The groups that are open when `depth` levels of blocks are shown: with 1 none of them. */
+export function openToDepth({ byPath }: Outline, depth: number): Set<string> {
+  const groups = [...byPath.values()].filter((block) => isGroup(block) && block.depth < depth - 1);
+  return new Set(groups.map(({ path }) => path));
+}
+
 function groupsIn(blocks: readonly OutlineBlock[]): OutlineBlock[] {
   return blocks.filter(isGroup).sort((a, b) => childrenOf(a) - childrenOf(b));
 }
@@ -125,38 +138,40 @@ export function isGroup({ slots }: OutlineBlock): boolean {
 
 // ---------------------------------------------------------------- measuring
 
+interface Given {
+  readonly open: ReadonlySet<string>;
+  readonly leafHeight: number;
+}
+
 interface Size {
   readonly width: number;
   readonly height: number;
 }
 
-function measure(block: OutlineBlock, open: ReadonlySet<string>, sizes: Map<string, Size>): Size {
-  const size = isGroup(block) && open.has(block.path) ? measureGroup(block, open, sizes) : LEAF;
+function measure(block: OutlineBlock, given: Given, sizes: Map<string, Size>): Size {
+  const isOpen = isGroup(block) && given.open.has(block.path);
+  const size = isOpen ? measureGroup(block, given, sizes) : { ...LEAF, height: given.leafHeight };
   sizes.set(block.path, size);
   return size;
 }
 
 function measureList(
   blocks: readonly OutlineBlock[],
-  open: ReadonlySet<string>,
+  given: Given,
   sizes: Map<string, Size>,
 ): Size {
   let [width, height] = [0, 0];
   for (const [i, block] of blocks.entries()) {
-    const size = measure(block, open, sizes);
+    const size = measure(block, given, sizes);
     width = Math.max(width, size.width);
     height += size.height + (i === 0 ? 0 : GAP_Y);
   }
   return { width, height };
 }
 
-function measureGroup(
-  block: OutlineBlock,
-  open: ReadonlySet<string>,
-  sizes: Map<string, Size>,
-): Size {
+function measureGroup(block: OutlineBlock, given: Given, sizes: Map<string, Size>): Size {
   const rows = rowsOf(block).map((row) => {
-    const slots = row.map((slot) => slotSize(block, slot, open, sizes));
+    const slots = row.map((slot) => slotSize(block, slot, given, sizes));
     return {
       width: slots.reduce((sum, { width }) => sum + width, GAP_X * (slots.length - 1)),
       height: Math.max(...slots.map(({ height }) => height)),
@@ -174,10 +189,10 @@ function measureGroup(
 function slotSize(
   { arrangement, path }: OutlineBlock,
   slot: Slot<OutlineBlock>,
-  open: ReadonlySet<string>,
+  given: Given,
   sizes: Map<string, Size>,
 ): Size {
-  const list = slot.blocks.length === 0 ? EMPTY_SLOT : measureList(slot.blocks, open, sizes);
+  const list = slot.blocks.length === 0 ? EMPTY_SLOT : measureList(slot.blocks, given, sizes);
   if (arrangement === 'body') return list;
   const size = {
     width: list.width + 2 * SLOT_PADDING,

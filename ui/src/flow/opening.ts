@@ -1,6 +1,6 @@
 /**
- * The initial viewport of a diagram: as much of its width as stays readable, with the most relevant block in view,
- * since the middle of a wide diagram may be empty. Pure.
+ * The initial viewport of a diagram: as much of its width as stays readable, with the most relevant block in view, or the
+ * top left. Pure.
  */
 
 import type { Drawing, DrawnNode } from './layout.ts';
@@ -34,8 +34,13 @@ export function openingOf(
 ): View {
   const fitting = (room.width - 2 * MARGIN) / drawing.width;
   const zoom = Math.max(READABLE_ZOOM, Math.min(1, fitting));
-  const node = firstOf(drawing, isCurrent, selected);
-  if (node === undefined) return { x: MARGIN, y: MARGIN, zoom };
+  const node = relevantIn(drawing, isCurrent, selected);
+  if (node === undefined) {
+    // The first block is in the middle of a wide diagram.
+    const first = drawing.nodes.find(({ isOpen }) => !isOpen);
+    const right = ((first?.x ?? 0) + (first?.width ?? 0)) * zoom;
+    return { x: Math.min(MARGIN, room.width - MARGIN - right), y: MARGIN, zoom };
+  }
   const middle = (node.x + node.width / 2) * zoom;
   const width = Math.min(node.width, HEAD.width) * zoom;
   const bottom = (node.y + Math.min(node.height, HEAD.height)) * zoom;
@@ -48,17 +53,14 @@ export function openingOf(
 }
 
 /** Prefers a single block to a group, whose middle may be empty. */
-function firstOf(
+function relevantIn(
   { nodes }: Drawing,
   isCurrent: (path: string) => boolean,
   selected: string | null,
 ): DrawnNode | undefined {
-  const leaves = nodes.filter(({ isOpen }) => !isOpen);
   return (
     nodes.find(({ path }) => path === selected) ??
-    leaves.find(({ path }) => isCurrent(path)) ??
-    leaves[0] ??
-    nodes[0]
+    nodes.find(({ path, isOpen }) => !isOpen && isCurrent(path))
   );
 }
 

@@ -132,6 +132,7 @@ export const WAIT_NOTES: Readonly<Record<WaitKind, string>> = {
   start: 'waiting to start',
   handoff: 'runs elsewhere',
   slot: 'waiting for a free slot',
+  throttle: 'throttled',
   signal: 'waiting for a signal',
   task: 'waiting for a worker',
   worker: 'on a worker',

@@ -62,6 +62,58 @@ export function Bars(props: {
   });
 }
 
+/** The duration of the row, at the end of its bars, or before them where there is no room. */
+export function Took(props: {
+  readonly bars: readonly Bar[];
+  readonly range: Range;
+  readonly now: number;
+}) {
+  const { bars, range, now } = props;
+  const first = bars[0];
+  if (first === undefined || (bars.length === 1 && first.isEndOnly)) return null;
+  const from = first.segments[0]!.from;
+  const to = Math.max(...bars.map((bar) => endOf(bar, now)));
+  if (to < range.from || from > range.to) return null;
+  const { isInside, ...place } = labelPlace(shareOf(from, range), shareOf(to, range));
+  return (
+    <span className={styles.took} data-inside={isInside} style={place} aria-hidden="true">
+      {formatDuration(to - from)}
+    </span>
+  );
+}
+
+/** What other runs of the block took, from the same start. */
+export function Typical(props: {
+  readonly bars: readonly Bar[];
+  readonly ms: number;
+  readonly range: Range;
+}) {
+  const { bars, ms, range } = props;
+  const first = bars[0];
+  if (first === undefined || first.isEndOnly) return null;
+  const { from } = first.segments[0]!;
+  const [left, right] = [shareOf(from, range), shareOf(from + ms, range)];
+  if (right < 0 || left > 100) return null;
+  const start = Math.max(-1, left);
+  return (
+    <span
+      className={styles.typical}
+      style={{ left: `${start}%`, width: `${Math.min(101, right) - start}%` }}
+      title={`p50 of other runs: ${formatDuration(ms)}`}
+    />
+  );
+}
+
+const shareOf = (at: number, { from, to }: Range) => (100 * (at - from)) / (to - from);
+
+/** Least room for a label, as a share of the width. */
+const LABEL_SHARE = 14;
+
+function labelPlace(left: number, right: number) {
+  if (right <= 100 - LABEL_SHARE) return { left: `${right}%` };
+  return left >= LABEL_SHARE ? { right: `${100 - left}%` } : { right: 0, isInside: true };
+}
+
 /** As shares of the visible part of the bar. */
 function partsOf({ bars, shown }: Mark, from: number, to: number, now: number) {
   if (bars.length > 1) return [{ kind: 'span', width: 100 }];

@@ -6,6 +6,7 @@
 
 import type { StepAttempt, Wait } from 'durable-workflow-engine-client';
 import { formatCount } from '../lib/format.ts';
+import type { IterationOrder } from './iteration.ts';
 import type { Look } from './kinds.ts';
 import type { Outline, OutlineBlock } from './outline.ts';
 import {
@@ -80,9 +81,10 @@ export type Row =
       readonly total: number;
       /** There are others, whose attempts were not read. */
       readonly isCut: boolean;
-      /** The first and the last iteration on the page, counted from 1. */
+      /** The first and the last iteration on the page, counted from 1; not by number: their places in the order. */
       readonly first: number;
       readonly last: number;
+      readonly order: IterationOrder;
       /** The time they span. */
       readonly range: Range;
     };
@@ -90,9 +92,15 @@ export type Row =
 export type PagesRow = Extract<Row, { kind: 'pages' }>;
 
 /** If a run is read in part, iteration numbers exceed the count of iterations read. */
-export function pagesText(row: Pick<PagesRow, 'first' | 'last' | 'total' | 'isCut'>): string {
-  const { first, last, total, isCut } = row;
+export function pagesText(
+  row: Pick<PagesRow, 'first' | 'last' | 'total' | 'isCut' | 'order'>,
+): string {
+  const { first, last, total, isCut, order } = row;
   const shown = `${formatCount(first)}–${formatCount(last)}`;
+  if (order !== 'number') {
+    const read = isCut ? ' that are read' : '';
+    return `${order} first, ${shown} of ${formatCount(total)} iterations${read}`;
+  }
   return isCut
     ? `iterations ${shown}, of ${formatCount(total)} that are read`
     : `${shown} of ${formatCount(total)} iterations`;
@@ -380,6 +388,8 @@ function stretch(iteration: Iteration, { segments, isOpen }: Bar): void {
 
 /** The user's choices; everything else is in its initial state. */
 export interface RowChoice {
+  /** Of the iterations of loops. */
+  readonly order: IterationOrder;
   /** By row key. */
   readonly open: ReadonlyMap<string, boolean>;
   /** By the row key of the loop; counted from 0. */
@@ -444,20 +454,23 @@ function iterationRows(
     rows.push({ ...row, key: `${key}[]`, bars: [], isOpen: false, iteration: 0 });
     return;
   }
-  const numbers = [...iterations.keys()].sort((a, b) => a - b);
+  const { order } = choice;
+  const numbers = orderedNumbers(iterations, order);
   const pages = Math.ceil(numbers.length / ITERATIONS_PER_PAGE);
   const page = Math.min(choice.pages.get(key) ?? 0, pages - 1);
   const shown = numbers.slice(page * ITERATIONS_PER_PAGE, (page + 1) * ITERATIONS_PER_PAGE);
   if (pages > 1) {
-    const [first, last] = [shown[0]! + 1, shown.at(-1)! + 1];
+    const start = page * ITERATIONS_PER_PAGE;
+    const [first, last] =
+      order === 'number' ? [shown[0]! + 1, shown.at(-1)! + 1] : [start + 1, start + shown.length];
     const total = numbers.length;
     const range = {
       from: Math.min(...shown.map((number) => iterations.get(number)!.from)),
       to: Math.max(...shown.map((number) => iterations.get(number)!.to)),
     };
-    const isCut = numbers.at(-1)! + 1 > total;
+    const isCut = numbers.some((number) => number >= total);
     const place = { key: `${key}[…]`, block, depth, page, pages, total, isCut, first, last, range };
-    rows.push({ kind: 'pages', ...place });
+    rows.push({ kind: 'pages', ...place, order });
   }
   for (const number of shown) {
     const iteration = iterations.get(number)!;
@@ -477,6 +490,19 @@ function iterationRows(
       }
     }
   }
+}
+
+function orderedNumbers(
+  iterations: ReadonlyMap<number, Iteration>,
+  order: IterationOrder,
+): readonly number[] {
+  const numbers = [...iterations.keys()].sort((a, b) => a - b);
+  if (order === 'number') return numbers;
+  const weightOf = (number: number) => {
+    const { from, to, hasFailed } = iterations.get(number)!;
+    return order === 'failed' ? Number(hasFailed) : to - from;
+  };
+  return numbers.sort((a, b) => weightOf(b) - weightOf(a));
 }
 
 function iterationBar(key: string, iteration: Iteration): Bar {

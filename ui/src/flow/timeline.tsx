@@ -12,6 +12,7 @@ import {
   ChevronsLeft,
   ChevronsRight,
   Maximize,
+  Route,
   ScanSearch,
   Table2,
   ZoomIn,
@@ -19,18 +20,22 @@ import {
 } from 'lucide-react';
 import { useMemo, useRef, useState } from 'react';
 import { Button, IconButton } from '../components/button.tsx';
-import { formatCount } from '../lib/format.ts';
+import { countOf, formatCount, formatDuration } from '../lib/format.ts';
 import { useKnownNow } from '../lib/now.ts';
 import { tickText } from '../lib/ticks.ts';
 import { STATE_LOOKS } from './block-state.tsx';
+import { type CriticalPath, criticalPath } from './critical-path.ts';
 import { useOutline } from './flow-graph.tsx';
+import { ITERATION_ORDERS, type IterationOrder } from './iteration.ts';
 import { LookIcon } from './look-icon.tsx';
-import type { Definition } from './outline.ts';
+import type { Definition, Outline } from './outline.ts';
 import type { RunFacts } from './run-states.ts';
 import { panned, type Range, ticksOf, zoomed } from './time-axis.ts';
 import styles from './timeline.module.css';
-import { Bars, type Detail, DetailBox } from './timeline-bars.tsx';
+import { Bars, type Detail, DetailBox, Took, Typical } from './timeline-bars.tsx';
+import { headsAt, rowsAround } from './timeline-heads.ts';
 import {
+  attemptsOf,
   type PagesRow,
   pagesText,
   type Row,
@@ -39,7 +44,6 @@ import {
   timelineOf,
 } from './timeline-rows.ts';
 import { TimelineTable } from './timeline-table.tsx';
-import './tones.css';
 
 export interface TimelineProps {
   readonly definition: Definition;
@@ -50,6 +54,10 @@ export interface TimelineProps {
   /** The ids from the outermost block on, as in `orders/charge`. */
   readonly selected?: string | null;
   readonly onSelect?: (path: string) => void;
+  /** The p50 of other runs, in ms, by block id. */
+  readonly typical?: ReadonlyMap<string, number> | undefined;
+  readonly order?: IterationOrder;
+  readonly onOrder?: (order: IterationOrder) => void;
   /** There is a further page of attempts. */
   readonly hasMore?: boolean;
   readonly onMore?: () => void;
@@ -78,10 +86,20 @@ function Chart(props: TimelineProps & { readonly now: number }) {
   const asked = useRef({ run, now });
   if (asked.current.run !== run) asked.current = { run, now };
   const index = useMemo(() => timelineOf(outline, run, asked.current.now), [outline, run]);
-  const [choice, setChoice] = useState<RowChoice>({ open: new Map(), pages: new Map() });
+  const [choice, setChoice] = useState<Omit<RowChoice, 'order'>>({
+    open: new Map(),
+    pages: new Map(),
+  });
+  const { order = 'number' } = props;
+  const [isCritical, setCritical] = useState(false);
   const [isTable, setTable] = useState(false);
   const [range, setRange] = useState<Range | null>(null);
-  const rows = useMemo(() => rowsOf(index, choice), [index, choice]);
+  const rows = useMemo(() => rowsOf(index, { ...choice, order }), [index, choice, order]);
+  const critical = useMemo(
+    () =>
+      isCritical && !isTable ? criticalPath(outline, attemptsOf(index), index.now) : undefined,
+    [isCritical, isTable, outline, index],
+  );
   const whole = withMargins(index.from, isLive ? Math.max(index.to, now) : index.to);
   const shown = range ?? whole;
   if (rows.length === 0) return <p className="dim">Nothing has run yet.</p>;
@@ -97,14 +115,29 @@ function Chart(props: TimelineProps & { readonly now: number }) {
           Table
         </Button>
         {!isTable && <Zoom shown={shown} whole={whole} onRange={setRange} />}
-        {!isTable && <Legend />}
+        {!isTable && (
+          <Button
+            icon={<Route size={15} aria-hidden />}
+            aria-pressed={isCritical}
+            kind={isCritical ? 'plain' : 'quiet'}
+            onClick={() => setCritical(!isCritical)}
+          >
+            Critical path
+          </Button>
+        )}
+        {!isTable && props.onOrder && hasLoops(outline) && (
+          <Order order={order} onOrder={props.onOrder} />
+        )}
+        {!isTable && <Legend hasTypical={props.typical !== undefined} />}
       </div>
+      {critical && <p className="dim small">{criticalText(critical)}</p>}
       {isTable ? (
         <TimelineTable index={index} label={label} />
       ) : (
         <Plot
           {...props}
           rows={rows}
+          critical={critical?.rows}
           shown={shown}
           onRange={setRange}
           onOpen={(key, isOpen) =>
@@ -136,6 +169,8 @@ function withMargins(from: number, to: number): Range {
 interface PlotProps extends TimelineProps {
   readonly now: number;
   readonly rows: readonly Row[];
+  /** Keys of the rows on the critical path; undefined: it is not shown. */
+  readonly critical: ReadonlySet<string> | undefined;
   readonly shown: Range;
   readonly onRange: (range: Range | null) => void;
   readonly onOpen: (key: string, isOpen: boolean) => void;
@@ -143,7 +178,7 @@ interface PlotProps extends TimelineProps {
 }
 
 function Plot(props: PlotProps) {
-  const { rows, shown, label, isLive, now } = props;
+  const { rows, critical, shown, label, isLive, now } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const [detail, setDetail] = useState<Detail | null>(null);
   const virtual = useVirtualizer({
@@ -153,6 +188,7 @@ function Plot(props: PlotProps) {
     overscan: 12,
     getItemKey: (i) => rows[i]!.key,
   });
+  const around = useMemo(() => rowsAround(rows.map(({ depth }) => depth)), [rows]);
   const width = scroller.current?.clientWidth ?? 800;
   const { step, ticks } = ticksOf(shown.from, shown.to, Math.max(2, width / 2 / TICK_WIDTH));
   const share = (at: number) => `${(100 * (at - shown.from)) / (shown.to - shown.from)}%`;
@@ -175,6 +211,10 @@ function Plot(props: PlotProps) {
           )}
         </Brush>
       </div>
+      <Heads
+        heads={headsAt(around, Math.floor((virtual.scrollOffset ?? 0) / ROW_HEIGHT))}
+        {...props}
+      />
       <ul className={styles.rows} style={{ height: virtual.getTotalSize() }}>
         <li className={styles.grid} aria-hidden="true">
           {ticks.map((at) => (
@@ -186,6 +226,7 @@ function Plot(props: PlotProps) {
           <li
             key={key}
             className={styles.row}
+            data-off={critical?.has(String(key)) === false || undefined}
             style={{ height: ROW_HEIGHT, transform: `translateY(${start}px)` }}
           >
             <RowShape {...props} row={rows[index]!} onDetail={setDetail} />
@@ -197,15 +238,31 @@ function Plot(props: PlotProps) {
   );
 }
 
+/** The rows around the first visible one. The rows themselves are in the list. */
+function Heads(props: PlotProps & { readonly heads: readonly number[] }) {
+  return (
+    <div className={styles.heads} inert>
+      {props.heads.map((index) => (
+        <div key={props.rows[index]!.key} className={styles.head} style={{ height: ROW_HEIGHT }}>
+          <RowShape {...props} row={props.rows[index]!} onDetail={() => undefined} />
+        </div>
+      ))}
+    </div>
+  );
+}
+
 function RowShape(
   props: PlotProps & { readonly row: Row; readonly onDetail: (detail: Detail | null) => void },
 ) {
   const { row, onPage } = props;
   if (row.kind === 'pages') return <Pages row={row} onPage={onPage} onRange={props.onRange} />;
+  const typicalMs = row.kind === 'block' ? props.typical?.get(row.block.id) : undefined;
   return (
     <>
       <RowName {...props} row={row} />
       <div className={styles.slot}>
+        {typicalMs !== undefined && <Typical bars={row.bars} ms={typicalMs} range={props.shown} />}
+        <Took bars={row.bars} range={props.shown} now={props.now} />
         <Bars
           bars={row.bars}
           name={row.kind === 'iteration' ? iterationName(row.iteration) : row.block.id}
@@ -404,7 +461,44 @@ function placeIn({ currentTarget, clientX }: React.PointerEvent<HTMLElement>): n
   return Math.min(width, Math.max(0, clientX - left));
 }
 
-function Legend() {
+const ORDER_LABELS: Readonly<Record<IterationOrder, string>> = {
+  number: 'Iterations in order',
+  failed: 'Failed iterations first',
+  slowest: 'Slowest iterations first',
+};
+
+function Order(props: {
+  readonly order: IterationOrder;
+  readonly onOrder: (order: IterationOrder) => void;
+}) {
+  return (
+    <select
+      className={styles.order}
+      aria-label="Order of iterations"
+      value={props.order}
+      onChange={({ target }) => props.onOrder(target.value as IterationOrder)}
+    >
+      {ITERATION_ORDERS.map((order) => (
+        <option key={order} value={order}>
+          {ORDER_LABELS[order]}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+const hasLoops = ({ byPath }: Outline) =>
+  [...byPath.values()].some(({ repeats }) => repeats.length > 0);
+
+function criticalText({ attempts, ms, wholeMs }: CriticalPath): string {
+  if (attempts.length === 0) return 'No attempt has a known start.';
+  return (
+    `${countOf(attempts.length, 'attempt')} one after the other, ${formatDuration(ms)} of ` +
+    `${formatDuration(wholeMs)}; the rest is between them.`
+  );
+}
+
+function Legend({ hasTypical }: { readonly hasTypical: boolean }) {
   return (
     <ul className={styles.legend} aria-label="Legend">
       {(['queued', 'running', 'waiting', 'backoff'] as const).map((kind) => (
@@ -413,6 +507,12 @@ function Legend() {
           {kind === 'backoff' ? 'retry delay' : kind}
         </li>
       ))}
+      {hasTypical && (
+        <li>
+          <span className={styles.sample} data-kind="typical" />
+          p50 of other runs
+        </li>
+      )}
     </ul>
   );
 }

@@ -21,6 +21,7 @@ const moments = {
   ms: new Intl.DateTimeFormat(undefined, { ...day, ...clock, fractionalSecondDigits: 3 }),
 };
 const count = new Intl.NumberFormat();
+const share = new Intl.NumberFormat(undefined, { style: 'percent', maximumSignificantDigits: 2 });
 const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
 
 /** Such as `5 min. ago` or `in 2 days`. */
@@ -43,6 +44,11 @@ export function formatInstant(at: Date): string {
 /** In the local time of another zone. @param local RFC 3339 with the offset of that zone */
 export function formatZoned(local: string): string {
   return `${local.slice(0, 10)} ${local.slice(11, 19)} ${local.slice(-6)}`;
+}
+
+/** Date and time in the viewer's zone. */
+export function formatLocal(at: Date): string {
+  return moments.s.format(at);
 }
 
 /** The time of day, with the date unless it is today. */
@@ -88,6 +94,11 @@ export function formatCompact(value: number): string {
   return compact.format(value);
 }
 
+/** Of a share from 0 to 1, such as `12%`. */
+export function formatShare(value: number): string {
+  return share.format(value);
+}
+
 /** `1 instance`, `3 instances`. */
 export function countOf(value: number, one: string, many = `${one}s`): string {
   return `${formatCount(value)} ${value === 1 ? one : many}`;
@@ -102,4 +113,9 @@ export function wordsOf(name: string): string {
 /** Indented JSON. */
 export function jsonTextOf(value: unknown): string {
   return JSON.stringify(value, null, 2);
+}
+
+/** Ids of the same time share their beginning, so the end is shown. */
+export function shortIdOf(id: string): string {
+  return id.length > 12 ? `${id.slice(0, 4)}…${id.slice(-6)}` : id;
 }

@@ -1,12 +1,15 @@
-/** The form to answer an approval, with a button for each choice. */
+/** The form to answer an approval, with a button for each choice. An answer can be taken back before it is sent. */
 
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
 import { TextField, wrongOf } from '../../components/field.tsx';
+import { useHeld } from '../../components/held.tsx';
+import { isShortcut, useSingleKeys } from '../../lib/keys.ts';
+import { randomId } from '../../lib/random-id.ts';
 import styles from './approvals.module.css';
 
 interface Choice {
@@ -18,25 +21,51 @@ interface Choice {
 export function AnswerForm(props: {
   readonly approvalId: string;
   readonly choices: readonly Choice[];
+  readonly approvers?: readonly string[] | undefined;
   readonly allowsComment: boolean;
   /** The approval is no longer open and cannot be answered. */
   readonly isClosed: boolean;
+  /** The number of a choice, as a key, gives this answer. */
+  readonly isCurrent?: boolean;
   /** The message after it was answered with this value. */
   readonly done: (value: string) => string;
 }) {
-  const { approvalId, choices, allowsComment, isClosed, done } = props;
-  const { client, allowed } = useEngine();
+  const { approvalId, choices, approvers = [], allowsComment, isClosed, done } = props;
+  const { client, mayAnswer } = useEngine();
+  const [areKeysOn] = useSingleKeys();
   const [comment, setComment] = useState('');
   const [given, setGiven] = useState<string>();
+  const { isHeld, undo, hold } = useHeld(approvalId);
+  const [chosen, setChosen] = useState<Choice>();
   const answer = useAction(
-    (value: string) =>
-      client.approvals.answer(approvalId, { value, ...(comment !== '' && { comment }) }),
-    { done: (_result, value) => done(value), onDone: (_result, value) => setGiven(value) },
+    ({ value, answer_id }: { value: string; answer_id: string }) =>
+      client.approvals.answer(approvalId, {
+        value,
+        answer_id,
+        ...(comment !== '' && { comment }),
+      }),
+    { done: (_, { value }) => done(value), onDone: (_, { value }) => setGiven(value) },
   );
-  if (!allowed.approve) return null;
+  const isOver = isClosed || given !== undefined;
+  const isShut = isOver || isHeld || answer.isBusy;
+  const isCurrent = props.isCurrent === true && mayAnswer(approvers) && !isShut;
+  const choose = (choice: Choice) => {
+    const answer_id = randomId();
+    setChosen(choice);
+    hold(() => answer.run({ value: choice.value, answer_id }), `Answer: ${choice.label}`);
+  };
+  useEffect(() => {
+    if (!isCurrent) return undefined;
+    const onKey = (event: KeyboardEvent) => {
+      const choice = isShortcut(event) ? choices[Number(event.key) - 1] : undefined;
+      if (choice !== undefined) choose(choice);
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  });
+  if (!mayAnswer(approvers)) return null;
   const wrong = wrongOf(answer.error, 'comment');
   const answered = choices.find(({ value }) => value === given);
-  const isOver = isClosed || given !== undefined;
   return (
     <>
       <div className={styles.choices}>
@@ -47,21 +76,30 @@ export function AnswerForm(props: {
               value={comment}
               onChange={setComment}
               wrong={wrong}
-              disabled={isOver}
+              disabled={isShut}
             />
           </div>
         )}
-        {choices.map(({ value, label }, at) => (
+        {choices.map((choice, at) => (
           <Button
-            key={value}
+            key={choice.value}
             kind={at === 0 ? 'primary' : 'plain'}
             isBusy={answer.isBusy}
-            disabled={isOver}
-            onClick={() => answer.run(value)}
+            disabled={isShut}
+            onClick={() => choose(choice)}
           >
-            {label}
+            {choice.label}
+            {props.isCurrent && areKeysOn && at < 9 && <kbd aria-hidden>{at + 1}</kbd>}
           </Button>
         ))}
+        {isHeld && (
+          <>
+            <Badge tone="info">{`${chosen?.label ?? 'answer'}: sent in a few seconds`}</Badge>
+            <Button kind="quiet" onClick={undo}>
+              Undo
+            </Button>
+          </>
+        )}
         {isOver && (
           <Badge tone={answered ? 'ok' : 'idle'}>
             {answered ? `answered: ${answered.label}` : 'no longer open'}

@@ -3,11 +3,13 @@
 import { useQuery } from '@tanstack/react-query';
 import type { Approval } from 'durable-workflow-engine-client';
 import { UserCheck } from 'lucide-react';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { Button } from '../../components/button.tsx';
 import { Empty } from '../../components/error-box.tsx';
+import { Form, TextField } from '../../components/field.tsx';
+import { undoLast } from '../../components/held.tsx';
 import { NO_MORE, useList } from '../../components/list.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Page, Panel } from '../../components/page.tsx';
@@ -15,16 +17,17 @@ import { SequenceField } from '../../components/sequence-field.tsx';
 import { useSteady } from '../../components/steady.ts';
 import { Pager } from '../../components/table.tsx';
 import { useFilters } from '../../lib/address.ts';
-import { ApprovalCard } from './approval-card.tsx';
+import { isShortcut, useSingleKeys } from '../../lib/keys.ts';
+import { ApprovalCard, type Current } from './approval-card.tsx';
 import styles from './approvals.module.css';
 
 export default function Approvals() {
-  const { client, allowed } = useEngine();
+  const { client, allowed, tenant } = useEngine();
   const [filters, change] = useFilters();
-  const { sequence } = filters;
+  const { sequence, group } = filters;
   const list = useList<Approval>(
-    ['approvals.list', sequence],
-    (page, options) => client.approvals.list({ ...page, sequence }, options),
+    ['approvals.list', sequence, group],
+    (page, options) => client.approvals.list({ ...page, sequence, group }, options),
     { live: true },
   );
   return (
@@ -32,15 +35,16 @@ export default function Approvals() {
       title="Approvals"
       about="Instances that wait for an answer from a user, longest wait first."
     >
-      {allowed.readSequences && (
-        <div className={styles.filter}>
+      <div className={styles.filters}>
+        {allowed.readSequences && (
           <SequenceField
             isFilter
             value={sequence ?? ''}
             onChange={(name) => change({ sequence: name })}
           />
-        </div>
-      )}
+        )}
+        {tenant !== undefined && <GroupField value={group} onChange={change} />}
+      </div>
       <Loaded query={list.query} height={320}>
         {({ items, nextCursor }) => (
           <Questions
@@ -48,7 +52,7 @@ export default function Approvals() {
             of={list.of}
             empty={
               list.cursor === undefined ? (
-                <NoApprovals isNarrowed={sequence !== undefined} />
+                <NoApprovals isNarrowed={sequence !== undefined || group !== undefined} />
               ) : (
                 NO_MORE
               )
@@ -75,6 +79,9 @@ function Questions(props: {
   const { items, of, empty, children } = props;
   const [cleared, setCleared] = useState(0);
   const { rows } = useSteady(items, idOf, { isHeld: true, appends: true, of: `${cleared} ${of}` });
+  const ids = rows.map(({ row }) => row.id);
+  const currentOf = useCurrent(ids);
+  const [areKeysOn] = useSingleKeys();
   const gone = rows.filter(({ isGone }) => isGone).length;
   return (
     <Panel
@@ -92,10 +99,16 @@ function Questions(props: {
         <ul className={styles.list}>
           {rows.map(({ row, isGone }) => (
             <li key={row.id}>
-              <ApprovalCard approval={row} isClosed={isGone} />
+              <ApprovalCard approval={row} isClosed={isGone} current={currentOf(row.id)} />
             </li>
           ))}
         </ul>
+      )}
+      {rows.length > 0 && areKeysOn && (
+        <p className={styles.keys}>
+          <kbd>j</kbd> <kbd>k</kbd> next, previous · <kbd>1</kbd> … <kbd>9</kbd> answer ·{' '}
+          <kbd>u</kbd> undo · <kbd>Enter</kbd> data and flow
+        </p>
       )}
       {children}
     </Panel>
@@ -103,6 +116,55 @@ function Questions(props: {
 }
 
 const idOf = ({ id }: Approval) => id;
+
+/** The approval that the keys of the page act on: at first the one that has waited longest. */
+function useCurrent(ids: readonly string[]): (id: string) => Current {
+  const [chosen, setChosen] = useState<string>();
+  const [isByKey, setByKey] = useState(false);
+  const [open, setOpen] = useState<string>();
+  const current = chosen !== undefined && ids.includes(chosen) ? chosen : ids[0];
+  const select = (id: string | undefined, byKey: boolean) => {
+    setChosen(id);
+    setByKey(byKey);
+  };
+  const toggle = (id: string | undefined) => setOpen(open === id ? undefined : id);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (!isShortcut(event)) return;
+      const at = ids.indexOf(current ?? '');
+      if (event.key === 'j') select(ids[Math.min(at + 1, ids.length - 1)], true);
+      else if (event.key === 'k') select(ids[Math.max(at - 1, 0)], true);
+      else if (event.key === 'u') undoLast();
+      // On a button or link, Enter has its usual meaning.
+      else if (event.key === 'Enter' && !isOnControl(event.target)) toggle(current);
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  });
+  return (id) => ({
+    isCurrent: id === current,
+    isByKey,
+    isOpen: id === open,
+    onSelect: () => select(id, false),
+    onToggle: () => toggle(id),
+  });
+}
+
+const isOnControl = (target: EventTarget | null) =>
+  target instanceof Element && target.closest('button, a, summary') !== null;
+
+function GroupField(props: {
+  readonly value: string | undefined;
+  readonly onChange: (filters: { group: string | undefined }) => void;
+}) {
+  const { value = '', onChange } = props;
+  const [typed, setTyped] = useState(value);
+  return (
+    <Form onSubmit={() => onChange({ group: typed || undefined })}>
+      <TextField label="Group" value={typed} onChange={setTyped} />
+    </Form>
+  );
+}
 
 /** More open approvals than this are shown as `100+`. */
 const COUNTED = 100;
@@ -120,9 +182,9 @@ export function useOpenApprovals() {
 function NoApprovals({ isNarrowed }: { readonly isNarrowed: boolean }) {
   if (isNarrowed) {
     return (
-      <Empty title="No open approvals for this sequence" icon={<UserCheck size={26} aria-hidden />}>
+      <Empty title="No open approvals for this filter" icon={<UserCheck size={26} aria-hidden />}>
         <p>
-          Other sequences may have some. <Link href="/approvals">Show all approvals</Link>
+          Others may be open. <Link href="/approvals">Show all approvals</Link>
         </p>
       </Empty>
     );

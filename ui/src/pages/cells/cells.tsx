@@ -59,7 +59,7 @@ function Owner({ cell }: { readonly cell: Cell }) {
       <Badge tone="danger">no owner</Badge>{' '}
       {last && (
         <span className="dim small">
-          last heard of <Time at={last.seen_at} />
+          last seen <Time at={last.seen_at} />
         </span>
       )}
     </>

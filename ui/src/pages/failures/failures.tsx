@@ -1,27 +1,28 @@
-/** Failed instances grouped by sequence and reason, with bulk actions on each group. */
+/** Failed instances grouped by cause, with bulk actions on each cause. */
 
-import { useQuery } from '@tanstack/react-query';
-import type { FailureGroup } from 'durable-workflow-engine-client';
-import { CircleCheck } from 'lucide-react';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
-import { type BulkAction, BulkDialog, type BulkFilter } from '../../components/bulk-dialog.tsx';
+import { type BulkAction, BulkDialog } from '../../components/bulk-dialog.tsx';
 import { Button, ButtonRow } from '../../components/button.tsx';
-import { Empty } from '../../components/error-box.tsx';
 import { FieldRow } from '../../components/field.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Page, Panel } from '../../components/page.tsx';
 import { SequenceField } from '../../components/sequence-field.tsx';
-import { type Column, Table, TableNote } from '../../components/table.tsx';
-import { Time } from '../../components/time.tsx';
+import { TableNote } from '../../components/table.tsx';
 import { hrefOf, useFilters } from '../../lib/address.ts';
 import { formatCount } from '../../lib/format.ts';
+import { CauseDetails } from './cause-details.tsx';
+import { CauseTable, filterOf, useCauses } from './cause-table.tsx';
+import type { Cause } from './causes.ts';
 import styles from './failures.module.css';
+import { PERIODS, type Period, periodOf } from './periods.ts';
+import { RecentRetries } from './recent-retries.tsx';
 
 interface Chosen {
   readonly action: BulkAction;
-  readonly group: FailureGroup;
+  readonly cause: Cause;
+  readonly failedAfter: string | undefined;
 }
 
 export default function Failures() {
@@ -29,18 +30,11 @@ export default function Failures() {
   const [filters, change] = useFilters();
   const [chosen, setChosen] = useState<Chosen>();
   const { sequence } = filters;
-  const groups = useFailureGroups(sequence);
-  const actions: Column<FailureGroup> = {
-    name: 'Action',
-    cell: (group) => (
-      <ButtonRow>
-        <Button onClick={() => setChosen({ action: 'retry', group })}>Retry all</Button>
-        <Button onClick={() => setChosen({ action: 'cancel', group })}>Cancel all</Button>
-      </ButtonRow>
-    ),
-  };
+  const period = periodOf(filters.period);
+  const causes = useCauses(period, sequence);
+  const openCause = (cause: Cause | undefined) => change({ cause: cause?.id });
   return (
-    <Page title="Failures" about="Failed instances, grouped by reason. Largest groups first.">
+    <Page title="Failures" about="Failed instances, grouped by cause. Largest first.">
       <FieldRow>
         <SequenceField
           isFilter
@@ -48,14 +42,59 @@ export default function Failures() {
           onChange={(name) => change({ sequence: name })}
         />
       </FieldRow>
-      <Panel title="By reason" isFlush>
-        <Loaded query={groups} height={320}>
-          {({ groups: rows, complete, looked_at }) => (
+      <Panel
+        title={period.words === undefined ? 'By cause' : `By cause, in ${period.words}`}
+        isFlush
+        actions={<PeriodChoice period={period} />}
+      >
+        <Loaded query={causes} height={320}>
+          {({ causes: rows, complete, looked_at, failed_after: failedAfter }) => (
             <>
-              <FailureTable
+              <CauseTable
                 rows={rows}
-                liveOf={`failures ${sequence ?? ''}`}
-                more={allowed.operate ? [actions] : []}
+                {...{ period, sequence, failedAfter }}
+                live={{ query: causes, of: `${period.name} ${sequence ?? ''}` }}
+                opened={{
+                  id: filters.cause,
+                  content: (cause) => (
+                    <CauseDetails
+                      {...{ cause, sequence, failedAfter }}
+                      actions={
+                        allowed.operate && (
+                          <ButtonRow>
+                            <Button
+                              onClick={() => setChosen({ action: 'cancel', cause, failedAfter })}
+                            >
+                              Cancel all…
+                            </Button>
+                          </ButtonRow>
+                        )
+                      }
+                    />
+                  ),
+                }}
+                more={[
+                  {
+                    name: 'Action',
+                    cell: (cause) => (
+                      <ButtonRow>
+                        <Button
+                          aria-expanded={cause.id === filters.cause}
+                          onClick={() => openCause(cause.id === filters.cause ? undefined : cause)}
+                        >
+                          Details
+                        </Button>
+                        {allowed.operate && (
+                          <Button
+                            onClick={() => setChosen({ action: 'retry', cause, failedAfter })}
+                          >
+                            Retry…
+                          </Button>
+                        )}
+                      </ButtonRow>
+                    ),
+                  },
+                ]}
               />
               {!complete && (
                 <TableNote>
@@ -66,140 +105,66 @@ export default function Failures() {
           )}
         </Loaded>
       </Panel>
+      <RecentRetries />
       {chosen && (
-        <BulkDialog
-          action={chosen.action}
-          filter={filterOf(chosen.group)}
-          among={{ namespace: chosen.group.namespace, sequence_id: chosen.group.sequence_id }}
-          onClose={() => setChosen(undefined)}
-        >
-          <p>
-            Instances of <strong>{chosen.group.sequence_name}</strong>, version{' '}
-            {chosen.group.version}, that failed of:
-          </p>
-          <p className={styles.reason}>{chosen.group.reason}</p>
-          <Wider group={chosen.group} />
-        </BulkDialog>
+        <CauseDialog {...chosen} {...{ period, sequence }} onClose={() => setChosen(undefined)} />
       )}
     </Page>
   );
 }
 
-const PACE_MS = 5000;
-
-export function useFailureGroups(sequence?: string) {
-  const { client } = useEngine();
-  return useQuery({
-    queryKey: ['instances.failures', sequence],
-    queryFn: ({ signal }) => client.instances.failures({ sequence_name: sequence }, { signal }),
-    // The engine examines thousands of instances for it.
-    meta: { live: 'all', paceMs: PACE_MS },
-  });
-}
-
-const COLUMNS: readonly Column<FailureGroup>[] = [
-  {
-    name: 'Count',
-    isNumber: true,
-    cell: (group) => (
-      <Link href={hrefOf('/instances', addressOf(group))} className={styles.count}>
-        {formatCount(group.count)}
-      </Link>
-    ),
-  },
-  {
-    name: 'Reason',
-    cell: (group) => (
-      <>
-        <Link href={`/instances/${group.example_instance_id}`} title={group.example_message}>
-          {group.reason}
-        </Link>{' '}
-        <code className="dim small">{group.code}</code>
-      </>
-    ),
-  },
-  {
-    name: 'Where',
-    cell: ({ sequence_id, sequence_name, version, block_id, handler }) => (
-      <>
-        <Link href={`/sequences/${sequence_id}`}>{sequence_name}</Link>{' '}
-        <span className="dim small">
-          version {version}
-          {block_id !== null && (
-            <>
-              {' '}
-              at <code>{block_id}</code>
-            </>
-          )}
-          {handler !== null && ` (${handler})`}
-        </span>
-      </>
-    ),
-  },
-  { name: 'First', cell: ({ first_at }) => <Time at={first_at} /> },
-  { name: 'Last', cell: ({ last_at }) => <Time at={last_at} /> },
-];
-
-/** @param props.more columns after the default ones */
-export function FailureTable(props: {
-  readonly rows: readonly FailureGroup[];
-  readonly more?: readonly Column<FailureGroup>[];
-  readonly liveOf?: string;
-}) {
+function PeriodChoice({ period }: { readonly period: Period }) {
+  const [filters] = useFilters();
   return (
-    <Table
-      label="Failures by reason"
-      columns={[...COLUMNS, ...(props.more ?? [])]}
-      rows={props.rows}
-      liveOf={props.liveOf}
-      idOf={({ namespace, sequence_id, block_id, handler, code, reason }) =>
-        JSON.stringify([namespace, sequence_id, block_id, handler, code, reason])
-      }
-      empty={
-        <Empty title="No failed instances" icon={<CircleCheck size={26} aria-hidden />}>
-          <p>Failed instances are listed here until they are retried, cancelled or deleted.</p>
-        </Empty>
-      }
-    />
+    <nav aria-label="Period">
+      <ButtonRow>
+        {PERIODS.map(({ name, label, words }) => (
+          <Link
+            key={name}
+            href={hrefOf('/failures', { ...filters, period: name })}
+            className={name === period.name ? undefined : 'dim'}
+            aria-current={name === period.name ? 'true' : undefined}
+            aria-label={`${label}: ${words ?? 'at any time'}`}
+          >
+            {label}
+          </Link>
+        ))}
+      </ButtonRow>
+    </nav>
   );
 }
 
-/**
- * The filter for the instances of a group. The engine has no filter for failures without a block or handler, so it may
- * match more; `Wider` tells the user.
- */
-function filterOf(group: FailureGroup): BulkFilter {
-  return {
-    states: ['failed'],
-    namespace: group.namespace,
-    sequence_id: group.sequence_id,
-    failure_code: group.code,
-    failure_reason: group.reason,
-    failure_block: group.block_id,
-    failure_handler: group.handler,
-  };
-}
-
-function Wider({ group: { block_id, handler } }: { readonly group: FailureGroup }) {
-  if (block_id !== null && handler !== null) return null;
-  const where = block_id === null ? 'at any block' : 'at this block, with any handler';
+function CauseDialog(
+  props: Chosen & {
+    readonly period: Period;
+    readonly sequence: string | undefined;
+    readonly onClose: () => void;
+  },
+) {
+  const { action, cause, period, sequence, failedAfter, onClose } = props;
+  const filter = filterOf(cause, { sequence, failedAfter });
+  const { namespace, sequence_id, sequence_name } = filter;
+  const among = { namespace, sequence_id, sequence: sequence_name } as Record<string, string>;
   return (
-    <p>
-      This includes instances that failed for the same reason {where}: they cannot be excluded. The
-      number below includes them.
-    </p>
+    <BulkDialog {...{ action, filter, among, onClose }} probe={cause.example.id}>
+      <p>
+        Instances of{' '}
+        {cause.affected.map(({ name, versions }, at) => (
+          <span key={name}>
+            {at > 0 && ', '}
+            <strong>{name}</strong> {versions.length === 1 ? 'version' : 'versions'}{' '}
+            {versions.join(', ')}
+          </span>
+        ))}{' '}
+        that failed {period.words !== undefined && `in ${period.words} `}of:
+      </p>
+      <p className={styles.reason}>{cause.reason}</p>
+      {cause.handler === null && (
+        <p>
+          This includes instances that failed for the same reason in any handler: they cannot be
+          excluded. The number below includes them.
+        </p>
+      )}
+    </BulkDialog>
   );
-}
-
-/** The same filter for the address of the list of instances. */
-function addressOf(group: FailureGroup): Readonly<Record<string, string | undefined>> {
-  return {
-    state: 'failed',
-    namespace: group.namespace,
-    sequence_id: group.sequence_id,
-    failure_code: group.code,
-    failure_reason: group.reason,
-    failure_block: group.block_id ?? undefined,
-    failure_handler: group.handler ?? undefined,
-  };
 }

@@ -10,7 +10,7 @@ export function Answer(props: {
   readonly isClosed: boolean;
 }) {
   const { run, wait, isClosed } = props;
-  const { approval_id = '', choices = [] } = wait;
+  const { approval_id = '', choices = [], approvers } = wait;
   // Of an injected block only the values are known.
   const gate = stepIn(run, wait.block_id)?.wait_for_input;
   const labelOf = (value: string) =>
@@ -18,6 +18,7 @@ export function Answer(props: {
   return (
     <AnswerForm
       approvalId={approval_id}
+      approvers={approvers}
       choices={choices.map((value) => ({ value, label: labelOf(value) }))}
       allowsComment={gate?.allow_comment === true}
       isClosed={isClosed}

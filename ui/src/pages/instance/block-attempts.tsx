@@ -86,7 +86,7 @@ export function Attempts(props: {
  * @param blockId undefined: nothing is requested
  */
 export function useAttemptsOf(
-  { instance: { id }, isOpen }: Run,
+  { instance: { id }, pollMs }: Run,
   blockId: string | undefined,
   iteration: string | undefined,
 ) {
@@ -106,7 +106,7 @@ export function useAttemptsOf(
     enabled: blockId !== undefined,
     placeholderData: keepPreviousData,
     meta: { live: id },
-    refetchInterval: isOpen ? 5_000 : false,
+    refetchInterval: pollMs,
   });
 }
 

@@ -7,9 +7,11 @@ import { useEngine } from '../../api/engine.tsx';
 import { Button, IconButton } from '../../components/button.tsx';
 import { ShortId } from '../../components/copy.tsx';
 import { JsonView } from '../../components/json-view.tsx';
+import { LogLines } from '../../components/log-lines.tsx';
 import { type Fact, Facts, Panel } from '../../components/page.tsx';
 import { Time } from '../../components/time.tsx';
 import { StateMark } from '../../flow/block-state.tsx';
+import type { IterationOrder } from '../../flow/iteration.ts';
 import { lookName } from '../../flow/kinds.ts';
 import type { OutlineBlock } from '../../flow/outline.ts';
 import { attemptsText, type BlockStatus, statusesOf } from '../../flow/run-states.ts';
@@ -20,7 +22,7 @@ import { Awaited } from './awaited.tsx';
 import { Attempts } from './block-attempts.tsx';
 import { BlockOutputs } from './block-outputs.tsx';
 import styles from './block-panel.module.css';
-import { LogLines } from './logs-tab.tsx';
+import { OutLinks } from './out-links.tsx';
 import type { Drawn, Run } from './run.ts';
 
 /** Other blocks have no output or show it with their attempts; outputs of loops are internal. */
@@ -54,6 +56,7 @@ export function BlockPanel(props: {
         {status && status.note !== '' && <p className={styles.note}>{status.note}</p>}
         <StatusFacts run={run} block={block} status={status} />
         <BlockActions run={run} block={block} status={status} />
+        {isStep && <OutLinks run={run} blockId={block.id} />}
         {isStep && <Attempts run={run} block={block} failedIteration={failedIteration} />}
         {block.slots.length > 0 && <Inside run={run} drawn={drawn} block={block} />}
         {WITH_OUTPUTS.has(block.look) && <BlockOutputs run={run} block={block} />}
@@ -125,12 +128,16 @@ function Inside({ run, drawn, block }: { run: Run; drawn: Drawn; block: OutlineB
   const statuses = statusesOf(drawn.outline, drawn.facts);
   const inner = block.slots.flatMap((slot) => slot.blocks);
   const isLoop = block.look === 'loop' || block.look === 'for_each';
+  const timeline = (order: IterationOrder) =>
+    hrefOf(`/instances/${run.instance.id}/timeline`, { order });
   return (
     <section className={styles.section}>
       <h3>Inside</h3>
       {isLoop && (
         <p className="dim small">
-          Select a block to find one of its iterations, or those that failed.
+          Select a block to find one of its iterations, or those that failed. The timeline lists the{' '}
+          <Link href={timeline('slowest')}>slowest</Link> or{' '}
+          <Link href={timeline('failed')}>failed</Link> iterations first.
         </p>
       )}
       <ul className={styles.inside}>

@@ -90,7 +90,7 @@ export function Children({ run }: { readonly run: Run }) {
 }
 
 function Parent({ id }: { readonly id: string }) {
-  const { data } = useInstance(id);
+  const { data } = useInstance(id, false);
   const sequence = useDefinition(data?.sequence_id).data;
   return (
     <Panel title="Parent">

@@ -106,8 +106,8 @@ function ResolveDialog(props: { receipt: EffectReceipt; onClose: () => void }) {
       <Form onSubmit={() => act.run(undefined)}>
         <p>
           The engine does not know whether the effect <ShortId id={receipt.id} /> happened. Look it
-          up where it was sent to, and say it here: until then the instance cannot be handed over or
-          migrated.
+          up in the system that received it, and record the outcome here. Until then the instance
+          cannot be handed over or migrated.
         </p>
         <Select label="Outcome" value={state} options={OUTCOMES} onChange={setState} />
         <TextField

@@ -30,6 +30,8 @@ export function AboutLine({ run }: { readonly run: Run }) {
 export function InstanceFacts({ run }: { readonly run: Run }) {
   const { instance, explanation, isOpen } = run;
   const { started_at } = instance.context.runtime;
+  // Its start time has passed.
+  const isQueued = explanation?.waiting_for.some(({ kind }) => kind === 'slot');
   const ended = isOpen ? undefined : (explanation?.since ?? instance.updated_at);
   const from = started_at ?? instance.created_at;
   return (
@@ -38,10 +40,8 @@ export function InstanceFacts({ run }: { readonly run: Run }) {
         facts={[
           ['Created', <Time key="" at={instance.created_at} />],
           isOpen
-            ? instance.next_fire_at !== null && [
-                'Resumes',
-                <Time key="" at={instance.next_fire_at} />,
-              ]
+            ? instance.next_fire_at !== null &&
+              !isQueued && ['Resumes', <Time key="" at={instance.next_fire_at} />]
             : ['Ended', <Time key="" at={ended} />],
           ['Elapsed', <Elapsed key="" from={from} to={ended} />],
           ...originsOf(run),
@@ -52,6 +52,15 @@ export function InstanceFacts({ run }: { readonly run: Run }) {
             'Concurrency key',
             `${instance.concurrency_key} (${instance.max_concurrency ?? 1} at once)`,
           ],
+          isOpen &&
+            explanation?.cancel_on !== undefined && [
+              'Cancelled by',
+              explanation.cancel_on
+                .map(({ event, key }) =>
+                  key === undefined ? event : `${event} with the key ${key}`,
+                )
+                .join(', '),
+            ],
           instance.context.runtime.dry_run === true && ['Dry run', 'no external effects'],
           ...labelsOf(instance.metadata),
           instance.idempotency_key !== undefined && [

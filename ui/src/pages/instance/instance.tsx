@@ -9,17 +9,22 @@ import { useEngine } from '../../api/engine.tsx';
 import { summaryIn } from '../../api/sequences.ts';
 import { StateBadge } from '../../components/badge.tsx';
 import { LinkButton } from '../../components/button.tsx';
+import { CopyMenu } from '../../components/copy-menu.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
 import { Place } from '../../components/later.tsx';
 import { NotReadAgain } from '../../components/loaded.tsx';
 import { Page, Tabs } from '../../components/page.tsx';
+import type { TabMark } from '../../components/tab-mark.ts';
 import { outlineOf } from '../../flow/outline.ts';
 import { hrefOf } from '../../lib/address.ts';
+import { shortIdOf } from '../../lib/format.ts';
 import { useDefinition } from '../sequences/use-definition.ts';
 import { ActionBar } from './action-bar.tsx';
 import { ActionDialog, type Asked } from './action-dialog.tsx';
 import { Children } from './children-tab.tsx';
 import { isOpen } from './choices.ts';
+import { Compare } from './compare-tab.tsx';
+import { copiedOf } from './copied.ts';
 import { Data } from './data-tab.tsx';
 import { FlowTab } from './flow-tab.tsx';
 import { AboutLine, InstanceFacts } from './head.tsx';
@@ -27,7 +32,8 @@ import { History } from './history-tab.tsx';
 import styles from './instance.module.css';
 import { Logs } from './logs-tab.tsx';
 import { Now } from './now.tsx';
-import { type Run, useExplanation, useInstance, useSteps } from './run.ts';
+import { OutLinks } from './out-links.tsx';
+import { pollMsOf, type Run, useExplanation, useFollowed, useInstance } from './run.ts';
 import { Signals } from './signals-tab.tsx';
 import { TimelineTab } from './timeline-tab.tsx';
 
@@ -39,6 +45,7 @@ const TABS = [
   { name: 'signals', label: 'Signals', Tab: Signals },
   { name: 'history', label: 'History', Tab: History },
   { name: 'children', label: 'Children', Tab: Children },
+  { name: 'compare', label: 'Compare', Tab: Compare },
 ] as const;
 
 const TRAIL = [{ href: '/instances', label: 'Instances' }];
@@ -54,10 +61,11 @@ function Instance({ id }: { readonly id: string }) {
   const [, navigate] = useLocation();
   const [asked, setAsked] = useState<Asked>();
   const queries = useQueryClient();
-  const query = useInstance(id);
+  const [isFollowed, setFollowed] = useState(false);
+  const query = useInstance(id, isFollowed);
   const instance = query.data;
+  useFollowed(id, instance !== undefined && isOpen(instance.state), setFollowed);
   const explaining = useExplanation(instance);
-  useSteps(instance, explaining.data);
   const reading = useDefinition(instance?.sequence_id);
   const sequence = reading.data;
   const outline = useMemo(() => sequence && outlineOf(sequence), [sequence]);
@@ -81,20 +89,29 @@ function Instance({ id }: { readonly id: string }) {
     named: sequence ?? summaryIn(queries, instance.sequence_id),
     outline,
     isOpen: isOpen(instance.state),
+    pollMs: pollMsOf(instance, isFollowed),
     ask: (action, block) => setAsked({ action, block }),
     hrefOfBlock: (block, iteration) => hrefOf(base, { block, pass: iteration }),
   };
   return (
     <Page
       title={run.named?.name ?? 'Instance'}
+      tabTitle={[run.named?.name ?? 'Instance', instance.state, shortIdOf(id)].join(' · ')}
+      mark={markOf(run)}
       trail={TRAIL}
       beside={<StateBadge state={instance.state} />}
       about={<AboutLine run={run} />}
-      actions={<ActionBar run={run} />}
+      actions={
+        <>
+          <ActionBar run={run} />
+          <CopyMenu copied={copiedOf(run)} tenantId={instance.tenant_id} />
+        </>
+      }
     >
       <NotReadAgain query={query} />
       <Now run={run} />
       <InstanceFacts run={run} />
+      <OutLinks run={run} />
       <Tabs
         label="Sections of the instance"
         tabs={TABS.map((one) => ({ href: addressOf(one.name), label: one.label }))}
@@ -111,6 +128,12 @@ function Instance({ id }: { readonly id: string }) {
       )}
     </Page>
   );
+}
+
+function markOf({ instance, explanation, isOpen }: Run): TabMark | undefined {
+  if (instance.state === 'failed') return 'failed';
+  const isAsking = isOpen && explanation?.waiting_for.some(({ kind }) => kind === 'approval');
+  return isAsking ? 'waiting' : undefined;
 }
 
 /** Neither answered nor failed yet: what cannot be read must not block the rest. */

@@ -4,6 +4,7 @@ import type { Failure, TaskInstance, Wait } from 'durable-workflow-engine-client
 import { CircleCheck, CirclePlay, CircleSlash, RotateCw } from 'lucide-react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { AsOf } from '../../components/as-of.tsx';
 import { Badge } from '../../components/badge.tsx';
 import { Button, LinkButton } from '../../components/button.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
@@ -11,8 +12,7 @@ import { Panel } from '../../components/page.tsx';
 import { useHold, useSteady } from '../../components/steady.ts';
 import { Elapsed, Time } from '../../components/time.tsx';
 import { attemptsText } from '../../flow/run-states.ts';
-import { countOf, formatClock } from '../../lib/format.ts';
-import { useAsOf } from '../../lib/now.ts';
+import { countOf } from '../../lib/format.ts';
 import { useInstantAction } from './action-bar.tsx';
 import { Awaited } from './awaited.tsx';
 import styles from './now.module.css';
@@ -51,7 +51,7 @@ export function Now({ run }: { readonly run: Run }) {
     <Panel
       title={run.isOpen ? 'Now' : 'Outcome'}
       isFlush={rows.length > 0}
-      actions={run.isOpen && <AsOf />}
+      actions={run.isOpen && <AsOf query={run.queries.explanation} />}
     >
       {run.isOpen && instance.cancelling && <Cancelling cancelling={instance.cancelling} />}
       {rows.length === 0 ? (
@@ -73,13 +73,6 @@ export function Now({ run }: { readonly run: Run }) {
       <RunWarnings run={run} />
     </Panel>
   );
-}
-
-/** Shown while the engine is unavailable. */
-function AsOf() {
-  const at = useAsOf();
-  if (at === undefined) return null;
-  return <span className="dim small">as of {formatClock(new Date(at), Date.now())}</span>;
 }
 
 function RunWarnings({ run }: { readonly run: Run }) {

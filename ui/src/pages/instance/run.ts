@@ -1,4 +1,4 @@
-/** Reads one instance and its parts: on changes from the stream, and by slow polling while it is open. */
+/** Reads one instance and its parts when the engine reports a change of it, and by slow polling without reports. */
 
 import {
   keepPreviousData,
@@ -15,19 +15,18 @@ import type {
   StepBlock,
   TaskInstance,
 } from 'durable-workflow-engine-client';
-import { useEffect, useMemo, useRef } from 'react';
+import { useEffect, useMemo } from 'react';
 import { useEngine } from '../../api/engine.tsx';
 import { isFinal } from '../../api/engine-error.ts';
 import { useNote } from '../../api/live.tsx';
 import type { SequenceSummary } from '../../api/sequences.ts';
+import { useIsWatched } from '../../api/watched.ts';
 import { type Definition, type Outline, outlineOf } from '../../flow/outline.ts';
 import type { RunFacts } from '../../flow/run-states.ts';
 import type { ActionName } from './choices.ts';
 import { isOpen } from './choices.ts';
 
-/** Not every step is a streamed change: an open instance is polled at this interval, too. */
-const LOOK_MS = 750;
-/** The other parts of an open instance are polled at this interval. */
+/** An open instance is polled at this interval while its changes are not reported. */
 const OPEN_MS = 5_000;
 const SELDOM_MS = 30_000;
 /** Attempts per page of the timeline. */
@@ -48,6 +47,8 @@ export interface Run {
   /** Outline of the sequence; injected blocks are in the diagrams only. */
   readonly outline: Outline | undefined;
   readonly isOpen: boolean;
+  /** Interval of polling; false where that is superfluous. */
+  readonly pollMs: number | false;
   /** Starts the action: some run at once, others open a dialog. */
   readonly ask: (action: ActionName, block?: string) => void;
   /** The address of the page with this block selected. */
@@ -73,7 +74,8 @@ export function stepIn({ outline }: Run, blockId: string | null): StepBlock | un
   return source?.type === 'step' ? source : undefined;
 }
 
-export function useInstance(id: string) {
+/** @param isFollowed whether the engine reports its changes */
+export function useInstance(id: string, isFollowed: boolean) {
   const { client } = useEngine();
   const queries = useQueryClient();
   return useQuery({
@@ -83,8 +85,36 @@ export function useInstance(id: string) {
     meta: { live: id },
     // A deleted instance stays deleted.
     refetchInterval: ({ state }) =>
-      isFinal(state.error) ? false : lookOf(state.data, state.error),
+      isFinal(state.error) ? false : pollMsOf(state.data, isFollowed),
   });
+}
+
+/** Not every step is an entry of the change feed: the instance has a stream of its own, which ends with it. */
+export function useFollowed(
+  id: string,
+  isRunning: boolean,
+  onFollowed: (isFollowed: boolean) => void,
+): void {
+  const { client } = useEngine();
+  const isWatched = useIsWatched();
+  const note = useNote();
+  useEffect(() => {
+    if (!isRunning || !isWatched) return undefined;
+    const ending = new AbortController();
+    const { signal } = ending;
+    async function follow() {
+      const options = { includeOutputs: false, signal, onConnection: onFollowed };
+      for await (const _ of client.instances.follow(id, options)) note(id);
+    }
+    follow()
+      // Polling goes on, and reports what cannot be read.
+      .catch(() => undefined)
+      .finally(() => !signal.aborted && onFollowed(false));
+    return () => {
+      ending.abort();
+      onFollowed(false);
+    };
+  }, [client, id, isRunning, isWatched, note, onFollowed]);
 }
 
 /** The instance from a list that was read before: the page starts with it, and need not wait for the sequence id. */
@@ -101,37 +131,19 @@ export function useExplanation(instance: TaskInstance | undefined) {
     queryFn: ({ signal }) => client.instances.explain(id, { signal }),
     enabled: instance !== undefined,
     meta: { live: id },
-    refetchInterval: ({ state }) => lookOf(instance, state.error),
+    // It also depends on other things, such as the workers there are.
+    refetchInterval: pollMsOf(instance, false),
   });
 }
 
-/** Rereads everything else about the instance when its state changes. */
-export function useSteps(
-  instance: TaskInstance | undefined,
-  explanation: InstanceExplanation | undefined,
-): void {
-  const note = useNote();
-  const { id, state, updated_at } = instance ?? {};
-  const waits = explanation?.waiting_for.map((wait) => {
-    const { kind, path, since, until, attempt, task_id, worker_id, child_state } = wait;
-    return [kind, path, since, until, attempt, task_id, worker_id, child_state];
-  });
-  const stands = JSON.stringify([state, updated_at, waits]);
-  const before = useRef(stands);
-  useEffect(() => {
-    if (before.current !== stands && id !== undefined) note(id);
-    before.current = stands;
-  }, [stands, id, note]);
-}
-
-export function useTree({ instance }: Run) {
+export function useTree({ instance, pollMs }: Run) {
   const { client } = useEngine();
   const { id } = instance;
   return useQuery({
     queryKey: ['instances.tree', id],
     queryFn: ({ signal }) => client.instances.tree(id, {}, { signal }),
     meta: { live: id },
-    refetchInterval: paceOf(instance),
+    refetchInterval: pollMs,
   });
 }
 
@@ -139,7 +151,7 @@ export function useTree({ instance }: Run) {
  * Attempts without input and output, newest first, page by page. All pages are reread, since attempts on any of them
  * may have ended; the more pages, the less often.
  */
-export function useAttempts({ instance }: Run) {
+export function useAttempts({ instance, pollMs }: Run) {
   const { client } = useEngine();
   const queries = useQueryClient();
   const { id } = instance;
@@ -158,7 +170,7 @@ export function useAttempts({ instance }: Run) {
     getNextPageParam: ({ nextCursor }) => nextCursor,
     placeholderData: keepPreviousData,
     meta: { live: id, ...(pages > 1 && { paceMs }) },
-    refetchInterval: isOpen(instance.state) && paceMs,
+    refetchInterval: pollMs && paceMs,
   });
 }
 
@@ -205,11 +217,6 @@ export function useDrawn(
   return { drawn: { definition: sequence, outline, facts, attemptsQuery } };
 }
 
-/** An engine that does not answer is polled less often. */
-function lookOf(instance: TaskInstance | undefined, error: unknown): number | false {
-  return error === null && paceOf(instance) ? LOOK_MS : paceOf(instance);
-}
-
-function paceOf(instance: TaskInstance | undefined): number | false {
-  return instance !== undefined && isOpen(instance.state) ? OPEN_MS : false;
+export function pollMsOf(instance: TaskInstance | undefined, isFollowed: boolean): number | false {
+  return instance !== undefined && isOpen(instance.state) && !isFollowed ? OPEN_MS : false;
 }

@@ -5,6 +5,7 @@ import { useEngine, useMaySee } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Button, LinkButton } from '../../components/button.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
+import { hrefOf } from '../../lib/address.ts';
 import { useInstantAction } from './action-bar.tsx';
 import styles from './now.module.css';
 import type { Run } from './run.ts';
@@ -62,25 +63,15 @@ export function WaitActions({ run, wait }: { readonly run: Run; readonly wait: W
         );
       }
       break;
-    case 'rate_limit':
-      if (maySee('/limits')) {
-        buttons.push(
-          <LinkButton key="limits" href="/limits">
-            Rate limits
-          </LinkButton>,
-        );
-      }
-      break;
-    case 'task':
-      if (maySee('/workers')) {
-        buttons.push(
-          <LinkButton key="workers" href="/workers">
-            Workers and queues
-          </LinkButton>,
-        );
-      }
-      break;
     default:
+  }
+  const place = placeOf(wait);
+  if (place !== undefined && maySee(place.href)) {
+    buttons.push(
+      <LinkButton key="place" href={place.href}>
+        {place.label}
+      </LinkButton>,
+    );
   }
   const error = instant.error ?? start.error;
   if (buttons.length === 0 && error === null) return null;
@@ -90,6 +81,25 @@ export function WaitActions({ run, wait }: { readonly run: Run; readonly wait: W
       {error !== null && <ErrorBox error={error} />}
     </>
   );
+}
+
+/** The page with what it waits for. */
+function placeOf({ kind, key, workers }: Wait) {
+  switch (kind) {
+    case 'rate_limit':
+      return { href: hrefOf('/limits', { key }), label: 'Rate limits' };
+    case 'slot':
+      return {
+        href: hrefOf('/instances', { waiting_for: kind }),
+        label: 'All that wait for a slot',
+      };
+    case 'task':
+      return workers?.endpoints === undefined
+        ? { href: '/workers', label: 'Workers and queues' }
+        : { href: '/workers/endpoints', label: 'Worker endpoints' };
+    default:
+      return undefined;
+  }
 }
 
 function useStartNow({ instance }: Run) {

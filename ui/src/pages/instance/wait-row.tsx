@@ -35,6 +35,7 @@ const ICONS: Readonly<Partial<Record<WaitKind, LucideIcon>>> = {
   start: CalendarClock,
   handoff: GitFork,
   slot: Users,
+  throttle: Gauge,
   signal: Radio,
   task: Hourglass,
   worker: Cpu,
@@ -116,6 +117,12 @@ function Title({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
           {block} waits for a slot of <code>{wait.key}</code>
         </>
       );
+    case 'throttle':
+      return (
+        <>
+          {block} waits to start: the throttle <code>{wait.key}</code> delays it
+        </>
+      );
     case 'signal':
       return <>{block} waits for a signal</>;
     case 'task':
@@ -127,7 +134,7 @@ function Title({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
         </>
       );
     case 'handler':
-      return <>{block} is at work</>;
+      return <>{block} is running</>;
     case 'approval':
       return (
         <>
@@ -141,7 +148,7 @@ function Title({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
     case 'retry':
       return (
         <>
-          {block} failed and is tried again
+          {block} failed and is retried
           {wait.until !== null && (
             <>
               {' '}
@@ -165,18 +172,21 @@ function Title({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
         </>
       );
     case 'engine':
-      return <>{block} is about to go on</>;
+      return <>{block} is about to continue</>;
     default:
       // A kind that this page does not know.
       return <>{(wait as Wait).summary}</>;
   }
 }
 
+const HOLDERS_SHOWN = 3;
+
 /** For other kinds the handler adds nothing to the sentence. */
 const WITH_HANDLER: ReadonlySet<WaitKind> = new Set(['task', 'worker', 'handler', 'retry']);
 
 function factsOf(wait: Wait): readonly (ReactNode | false)[] {
-  const { workers, attempt, max_attempts, heartbeat_at, limit, ahead } = wait;
+  const { workers, attempt, max_attempts, heartbeat_at, limit, max_concurrency, ahead } = wait;
+  const { holders = [] } = wait;
   const attempts = attemptsText((attempt ?? 0) + 1, max_attempts ?? undefined);
   return [
     workers !== undefined && <WhoServes workers={workers} />,
@@ -193,7 +203,7 @@ function factsOf(wait: Wait): readonly (ReactNode | false)[] {
     attempts !== '' && <span>{attempts}</span>,
     heartbeat_at !== undefined && (
       <span>
-        last sign of life <Time at={heartbeat_at} />
+        last heartbeat <Time at={heartbeat_at} />
       </span>
     ),
     wait.kind === 'event' && wait.key !== undefined && (
@@ -213,10 +223,16 @@ function factsOf(wait: Wait): readonly (ReactNode | false)[] {
     limit != null && (
       <span>
         {limit.max_count} per {limit.window_seconds} s
+        {limit.pattern !== undefined && (
+          <>
+            , by the pattern <code>{limit.pattern}</code>
+          </>
+        )}
       </span>
     ),
+    max_concurrency !== undefined && <span>{max_concurrency} at once</span>,
     ahead !== undefined && ahead > 0 && <span>{countOf(ahead, 'instance')} before it</span>,
-    ...(wait.holders ?? []).slice(0, 3).map(({ instance_id }) => (
+    ...holders.slice(0, HOLDERS_SHOWN).map(({ instance_id }) => (
       <span key={instance_id}>
         held by{' '}
         <Link href={`/instances/${instance_id}`}>
@@ -224,21 +240,35 @@ function factsOf(wait: Wait): readonly (ReactNode | false)[] {
         </Link>
       </span>
     )),
+    holders.length > HOLDERS_SHOWN && (
+      <span>and {countOf(holders.length - HOLDERS_SHOWN, 'other')}</span>
+    ),
   ];
 }
 
 function WhoServes({ workers }: { readonly workers: NonNullable<Wait['workers']> }) {
-  const { polled_lately, last_polled_at } = workers;
-  if (polled_lately > 0) return <Badge tone="ok">{countOf(polled_lately, 'worker')} polling</Badge>;
+  const { polled_lately, last_polled_at, endpoints = [] } = workers;
+  if (polled_lately > 0 || endpoints.length > 0) {
+    return (
+      <>
+        {polled_lately > 0 && <Badge tone="ok">{countOf(polled_lately, 'worker')} polling</Badge>}
+        {endpoints.map((name) => (
+          <span key={name}>
+            endpoint <code>{name}</code>
+          </span>
+        ))}
+      </>
+    );
+  }
   return (
     <>
       <Badge tone="danger">no worker is polling</Badge>
       <span>
         {last_polled_at === null ? (
-          'none has ever polled'
+          'none has polled yet'
         ) : (
           <>
-            the last one did <Time at={last_polled_at} />
+            last poll <Time at={last_polled_at} />
           </>
         )}
       </span>

@@ -1,27 +1,42 @@
 /** The filters of the list of instances: fields for common ones, chips for those that a link has set. */
 
+import type { InstanceCounts } from 'durable-workflow-engine-client';
 import { X } from 'lucide-react';
 import { useState } from 'react';
 import { StateBadge } from '../../components/badge.tsx';
-import { FieldRow, FilterField, Select } from '../../components/field.tsx';
+import { FilterField, Select } from '../../components/field.tsx';
 import { SequenceField } from '../../components/sequence-field.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { wordsOf } from '../../lib/format.ts';
 import { instantOf, localTimeOf } from '../../lib/local-time.ts';
-import { AGES, chipsOf, STATES, shownOf, statesOf, WAITS, type Wrong } from './filters.ts';
+import {
+  AGE_FILTERS,
+  AGES,
+  type AgeFilter,
+  chipsOf,
+  countIn,
+  STATES,
+  shownOf,
+  statesOf,
+  WAITS,
+  type Wrong,
+} from './filters.ts';
 import styles from './instances.module.css';
 
 /** The option that shows two date-time fields. */
 const BETWEEN = 'between';
 
-export function FilterBar({ wrong }: { readonly wrong: Wrong }) {
+/** @param props.counts matches by state, with all other filters; undefined while they are not known */
+export function FilterBar({
+  wrong,
+  counts,
+}: {
+  readonly wrong: Wrong;
+  readonly counts: InstanceCounts | undefined;
+}) {
   const [filters, change] = useFilters();
-  const [isBetween, setBetween] = useState(false);
-  const { created_after: after, created_before: before } = filters;
   const states = statesOf(filters);
   const chips = chipsOf(filters, wrong);
-  const hasBetween = isBetween || after !== undefined || before !== undefined;
-  const created = filters.created ?? (hasBetween ? BETWEEN : '');
   return (
     <search className={styles.bar}>
       <fieldset className={styles.states} aria-label="States">
@@ -37,11 +52,12 @@ export function FilterBar({ wrong }: { readonly wrong: Wrong }) {
               onClick={() => change({ state: next.join(',') })}
             >
               <StateBadge state={state} />
+              {counts && <span className={styles.count}>{countIn(counts, counts[state])}</span>}
             </button>
           );
         })}
       </fieldset>
-      <FieldRow>
+      <div className={styles.fields}>
         <SequenceField
           isFilter
           value={filters.sequence ?? ''}
@@ -57,13 +73,13 @@ export function FilterBar({ wrong }: { readonly wrong: Wrong }) {
         )}
         <FilterField
           label="Failure"
-          placeholder="Text of the message"
+          placeholder="Message"
           value={filters.failure ?? ''}
           onChange={(failure) => change({ failure })}
         />
         <FilterField
           label="Metadata"
-          placeholder="customer=4711"
+          placeholder="name=value"
           value={filters.metadata ?? ''}
           wrong={wrong.metadata}
           onChange={(metadata) => change({ metadata })}
@@ -75,39 +91,10 @@ export function FilterBar({ wrong }: { readonly wrong: Wrong }) {
           wrong={wrong.waiting_for}
           onChange={(waiting_for) => change({ waiting_for })}
         />
-        <Select
-          label="Created"
-          value={created}
-          options={withChosen([...AGES, { value: BETWEEN, label: 'Between…' }], created)}
-          wrong={wrong.created}
-          onChange={(next) => {
-            setBetween(next === BETWEEN);
-            change(
-              next === BETWEEN
-                ? { created: undefined }
-                : { created: next, created_after: undefined, created_before: undefined },
-            );
-          }}
-        />
-        {hasBetween && (
-          <>
-            <FilterField
-              label="Created after"
-              type="datetime-local"
-              value={localTimeOf(after ?? '')}
-              wrong={wrong.created_after}
-              onChange={(next) => change({ created_after: instantOf(next) })}
-            />
-            <FilterField
-              label="Created before"
-              type="datetime-local"
-              value={localTimeOf(before ?? '')}
-              wrong={wrong.created_before}
-              onChange={(next) => change({ created_before: instantOf(next) })}
-            />
-          </>
-        )}
-      </FieldRow>
+        <AgeField name="created" label="Created" wrong={wrong} />
+        <AgeField name="changed" label="Changed" wrong={wrong} />
+        <AgeField name="failed" label="Failed" wrong={wrong} />
+      </div>
       {chips.length > 0 && (
         <ul className={styles.chips} aria-label="Further filters">
           {chips.map((name) => (
@@ -127,6 +114,49 @@ export function FilterBar({ wrong }: { readonly wrong: Wrong }) {
         </ul>
       )}
     </search>
+  );
+}
+
+/** An age, or two date-time fields. */
+function AgeField(props: {
+  readonly name: AgeFilter;
+  readonly label: string;
+  readonly wrong: Wrong;
+}) {
+  const { name, label, wrong } = props;
+  const [filters, change] = useFilters();
+  const [isBetween, setBetween] = useState(false);
+  const [after, before] = [`${AGE_FILTERS[name]}_after`, `${AGE_FILTERS[name]}_before`] as const;
+  const hasBetween = isBetween || filters[after] !== undefined || filters[before] !== undefined;
+  const chosen = filters[name] ?? (hasBetween ? BETWEEN : '');
+  return (
+    <>
+      <Select
+        label={label}
+        value={chosen}
+        options={withChosen([...AGES, { value: BETWEEN, label: 'Between…' }], chosen)}
+        wrong={wrong[name]}
+        onChange={(next) => {
+          setBetween(next === BETWEEN);
+          change(
+            next === BETWEEN
+              ? { [name]: undefined }
+              : { [name]: next, [after]: undefined, [before]: undefined },
+          );
+        }}
+      />
+      {hasBetween &&
+        ([after, before] as const).map((bound) => (
+          <FilterField
+            key={bound}
+            label={`${label} ${bound === after ? 'after' : 'before'}`}
+            type="datetime-local"
+            value={localTimeOf(filters[bound] ?? '')}
+            wrong={wrong[bound]}
+            onChange={(next) => change({ [bound]: instantOf(next) })}
+          />
+        ))}
+    </>
   );
 }
 

@@ -3,10 +3,15 @@
  * AND. Pure.
  */
 
-import type { InstanceState, InstancesListQuery } from 'durable-workflow-engine-client';
+import type {
+  InstanceCounts,
+  InstanceState,
+  InstancesListQuery,
+} from 'durable-workflow-engine-client';
 import type { BulkFilter } from '../../components/bulk-dialog.tsx';
 import type { Filters } from '../../lib/address.ts';
-import { formatInstant, wordsOf } from '../../lib/format.ts';
+import { formatCount, formatInstant, wordsOf } from '../../lib/format.ts';
+import { VIEW_PARAMETERS } from './views.ts';
 
 export const STATES: readonly InstanceState[] = [
   'scheduled',
@@ -21,7 +26,7 @@ export const STATES: readonly InstanceState[] = [
 export type WaitKind = NonNullable<InstancesListQuery['waiting_for']>;
 
 export const WAITS: readonly { readonly value: WaitKind | ''; readonly label: string }[] = [
-  { value: '', label: 'Anything or nothing' },
+  { value: '', label: 'Any' },
   { value: 'task', label: 'A worker' },
   { value: 'approval', label: 'A person' },
   { value: 'event', label: 'An event' },
@@ -65,19 +70,41 @@ export const TIMES = [
   'created_before',
   'updated_after',
   'updated_before',
+  'failed_after',
+  'failed_before',
 ] as const;
+
+/** Filters by age, and the filter by an instant that they stand for. */
+export const AGE_FILTERS = {
+  created: 'created',
+  changed: 'updated',
+  failed: 'failed',
+} as const;
+export type AgeFilter = keyof typeof AGE_FILTERS;
 
 /** Filters with a field on the page; all others are shown as removable chips. */
 const WITH_FIELD: ReadonlySet<string> = new Set([
-  ...['state', 'sequence', 'version', 'failure', 'metadata', 'waiting_for', 'created'],
+  ...['state', 'sequence', 'version', 'failure', 'metadata', 'waiting_for'],
+  ...Object.keys(AGE_FILTERS),
 ]);
-
-/** The cursor is not a filter. */
-const CURSOR = 'cursor';
 
 export function statesOf(filters: Filters): readonly InstanceState[] {
   const words = new Set(filters.state?.split(','));
   return STATES.filter((state) => words.has(state));
+}
+
+/** With a plus if there may be more among older instances. */
+export function countIn({ complete }: Pick<InstanceCounts, 'complete'>, count: number): string {
+  return `${formatCount(count)}${complete ? '' : '+'}`;
+}
+
+/** Matches in the states that are chosen; all states if none is. */
+export function totalIn(counts: InstanceCounts, states: readonly InstanceState[]): string {
+  const chosen = states.length === 0 ? STATES : states;
+  return countIn(
+    counts,
+    chosen.reduce((sum, state) => sum + counts[state], 0),
+  );
 }
 
 /** Messages by the name in the address. */
@@ -107,7 +134,10 @@ export function selectionOf(filters: Filters, now: number): Selection {
   const version = read('version', (text) =>
     filters.sequence ? versionOf(text) : 'Choose a sequence, or remove the filter by version',
   );
-  const created = read('created', (text) => sinceOf(text, now) ?? 'Not a valid age');
+  const ages = Object.entries(AGE_FILTERS).map(([name, member]) => {
+    const since = read(name, (text) => sinceOf(text, now) ?? 'Not a valid age');
+    return [`${member}_after`, since] as const;
+  });
   const metadata = read('metadata', metadataOf);
   const wait = read('waiting_for', (text) => WAITS.find(is(text)) ?? 'Not a kind of wait');
   read('state', (text) => text.split(',').every(isState) || 'Not all of these are valid states');
@@ -119,17 +149,17 @@ export function selectionOf(filters: Filters, now: number): Selection {
     if (!KNOWN.has(name)) wrong[name] = 'Unknown filter';
   }
   const states = statesOf(filters);
-  const { created_after, ...between } = Object.fromEntries(times) as Partial<
-    Record<(typeof TIMES)[number], Date>
-  >;
-  const since = latest(created, created_after);
+  const between = new Map<string, Date>(times);
+  for (const [name, since] of ages) {
+    const at = latest(since, between.get(name));
+    if (at !== undefined) between.set(name, at);
+  }
   const asked = {
     ...Object.fromEntries(
       AS_THEY_ARE.flatMap((name) => (filters[name] ? [[name, filters[name]]] : [])),
     ),
-    ...Object.fromEntries(Object.entries(between).map(([name, at]) => [name, at.toISOString()])),
+    ...Object.fromEntries([...between].map(([name, at]) => [name, at.toISOString()])),
     ...(version && { sequence_version: version.number }),
-    ...(since && { created_after: since.toISOString() }),
     ...(wait?.value && { waiting_for: wait.value }),
     ...(metadata && { metadata }),
   };
@@ -140,12 +170,17 @@ export function selectionOf(filters: Filters, now: number): Selection {
   };
 }
 
-const KNOWN: ReadonlySet<string> = new Set([...AS_THEY_ARE, ...TIMES, ...WITH_FIELD, CURSOR]);
+const KNOWN: ReadonlySet<string> = new Set([
+  ...AS_THEY_ARE,
+  ...TIMES,
+  ...WITH_FIELD,
+  ...VIEW_PARAMETERS,
+]);
 
 /** Filters shown as removable chips: those without a field, or whose field cannot show the invalid value. */
 export function chipsOf(filters: Filters, wrong: Wrong): readonly string[] {
   return Object.keys(filters).filter((name) => {
-    if (name === CURSOR) return false;
+    if (VIEW_PARAMETERS.has(name)) return false;
     if (!WITH_FIELD.has(name)) return true;
     return (name === 'state' && wrong.state) || (name === 'version' && !filters.sequence);
   });
@@ -154,14 +189,16 @@ export function chipsOf(filters: Filters, wrong: Wrong): readonly string[] {
 /** A bulk change's filters in words, for its confirmation. */
 export function filterWords(filters: Filters): readonly (readonly [name: string, value: string])[] {
   return Object.entries(filters).flatMap(([name, value]) =>
-    name === CURSOR || value === '' ? [] : [[wordsOf(name), shownOf(name, value)] as const],
+    VIEW_PARAMETERS.has(name) || value === ''
+      ? []
+      : [[wordsOf(name), shownOf(name, value)] as const],
   );
 }
 
 /** The filters that an instance still matches after it was changed. */
 export function lasting(filters: Filters): Filters {
   const kept = Object.entries(filters).filter(
-    ([name]) => !/^(?:state|waiting_for|updated_|failure|cursor)/.test(name),
+    ([name]) => !/^(?:state|waiting_for|updated_|changed|failure|failed|cursor)/.test(name),
   );
   return Object.fromEntries(kept);
 }

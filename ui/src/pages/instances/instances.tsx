@@ -1,26 +1,36 @@
 /** The instances that match the filters, newest first, and bulk actions on them. */
 
-import type { TaskInstance } from 'durable-workflow-engine-client';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import type { Page as Listed, TaskInstance } from 'durable-workflow-engine-client';
 import { ListTree, TriangleAlert } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
-import { StateBadge } from '../../components/badge.tsx';
 import { type BulkAction, BulkDialog, type BulkFilter } from '../../components/bulk-dialog.tsx';
 import { Button, ButtonRow, LinkButton } from '../../components/button.tsx';
-import { ShortId } from '../../components/copy.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { UnreadFields, useUnreadFields } from '../../components/field.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Facts, Page, Panel } from '../../components/page.tsx';
-import { SequenceName } from '../../components/sequence-name.tsx';
-import type { Column } from '../../components/table.tsx';
-import { Time } from '../../components/time.tsx';
+import { type Column, TableNote } from '../../components/table.tsx';
 import { type Filters, useFilters } from '../../lib/address.ts';
 import { countOf, wordsOf } from '../../lib/format.ts';
+import { useKept } from '../../lib/kept.ts';
+import { columnOf, durationMs, INSTANCE, type InstanceColumn } from './columns.tsx';
+import { ExportDialog } from './export-dialog.tsx';
 import { FilterBar } from './filter-bar.tsx';
-import { filterWords, lasting, selectionOf, type Wrong } from './filters.ts';
+import { filterWords, lasting, selectionOf, statesOf, totalIn, type Wrong } from './filters.ts';
 import styles from './instances.module.css';
+import { type ExportKind, ViewTools } from './view-tools.tsx';
+import {
+  columnsIn,
+  DEFAULT_COLUMNS,
+  membersOf,
+  nextSort,
+  type Sort,
+  searchOf,
+  sortIn,
+} from './views.ts';
 
 interface Bulk {
   readonly action: BulkAction;
@@ -35,59 +45,51 @@ const ACTIONS: readonly (readonly [action: BulkAction, label: string])[] = [
   ['cancel', 'Cancel'],
 ];
 
-const COLUMNS: readonly Column<TaskInstance>[] = [
-  {
-    name: 'Instance',
-    cell: ({ id, metadata }) => (
-      <>
-        <Link href={`/instances/${id}`}>
-          <ShortId id={id} />
-        </Link>
-        <span className={styles.metadata}>{summaryOf(metadata)}</span>
-      </>
-    ),
-  },
-  { name: 'Sequence', cell: ({ sequence_id }) => <SequenceName id={sequence_id} /> },
-  {
-    name: 'State',
-    cell: ({ state, failure }) => (
-      <>
-        <StateBadge state={state} />
-        {failure && (
-          <span className={styles.failure} title={failure.message}>
-            {failure.block_id && <code>{failure.block_id}</code>} {failure.message}
-          </span>
-        )}
-      </>
-    ),
-  },
-  { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
-  { name: 'Changed', cell: ({ updated_at }) => <Time at={updated_at} /> },
-];
-
-/** The metadata in one line; the page of the instance shows all of it. */
-function summaryOf(metadata: TaskInstance['metadata']): string {
-  return Object.entries(metadata)
-    .filter(([, value]) => value !== null && typeof value !== 'object')
-    .map(([name, value]) => `${name}: ${value}`)
-    .join(', ');
-}
+/** The engine has no index by duration or by the last change, so that neither costs a step anything. */
+const SORTED_MAX = 200;
+const COUNT_PACE_MS = 5000;
 
 export default function Instances() {
   const { client, allowed, tenant } = useEngine();
-  const [filters] = useFilters();
+  const [filters, change] = useFilters();
   const [bulk, setBulk] = useState<Bulk>();
-  const { cursor: _, ...asked } = filters;
+  const { cursor: _, columns: __, sort: ___, ...asked } = filters;
+  const [keptColumns, keepColumns] = useKept('columns of instances', columnsKept);
+  const [isCompact, setCompact] = useKept('compact rows', Boolean);
+  const keys = columnsIn(filters, keptColumns);
+  const sort = sortIn(filters);
+  const [exported, setExported] = useState<ExportKind>();
   const [selected, setSelected] = useSelected(JSON.stringify(asked));
   const { wrong } = selectionOf(filters, Date.now());
   const isWrong = Object.keys(wrong).length > 0;
   const [unread, tellUnread] = useUnreadFields();
+  const enabled = !isWrong && unread === 0;
   const list = useList<TaskInstance>(
-    ['instances.list', asked],
-    (page, options) =>
-      client.instances.list({ ...selectionOf(filters, Date.now()).query, ...page }, options),
-    { live: true, enabled: !isWrong && unread === 0 },
+    ['instances.list', asked, filters.sort],
+    async (page, options) => {
+      const { query } = selectionOf(filters, Date.now());
+      const found = await client.instances.list({ ...query, ...page }, options);
+      return sort ? sorted(found, sort) : found;
+    },
+    { live: true, enabled, ...(sort && { limit: SORTED_MAX }) },
   );
+  const { data: counts } = useQuery({
+    queryKey: ['instances.counts', { ...asked, state: undefined }],
+    queryFn: ({ signal }) => {
+      const { state: _, ...query } = selectionOf(filters, Date.now()).query;
+      return client.instances.counts(query, { signal });
+    },
+    enabled,
+    placeholderData: keepPreviousData,
+    meta: { live: 'all', paceMs: COUNT_PACE_MS },
+  });
+  const columns = [
+    INSTANCE,
+    ...keys.flatMap((key) => {
+      const column = columnOf(key);
+      return column === undefined ? [] : [{ ...column, ...sorting(column, sort, change) }];
+    }),
+  ];
   const isFiltered = Object.keys(asked).length > 0;
   /** The rows are not those of the filters: nobody has seen what a bulk action would reach. */
   const isBehind = unread > 0 || list.query.isPlaceholderData || list.query.data === undefined;
@@ -117,10 +119,10 @@ export default function Instances() {
       }
     >
       <UnreadFields value={tellUnread}>
-        <FilterBar wrong={wrong} />
+        <FilterBar wrong={wrong} counts={counts} />
       </UnreadFields>
       <Panel
-        title="Instances, newest first"
+        title={sort ? `Instances by ${sort.key}` : 'Instances, newest first'}
         isFlush
         actions={
           allowed.operate && (
@@ -147,13 +149,48 @@ export default function Instances() {
           <ListTable
             list={list}
             label="Instances"
-            columns={COLUMNS}
+            columns={columns}
+            isCompact={isCompact}
+            tools={
+              <>
+                {counts && (
+                  <span className={styles.total} title="Counted among the newest 10,000 instances">
+                    Total {totalIn(counts, statesOf(filters))}
+                  </span>
+                )}
+                <ViewTools
+                  columns={keys}
+                  members={membersOf(list.query.data?.items ?? [])}
+                  onColumns={(next) => {
+                    keepColumns(next);
+                    change({ columns: next.join(','), cursor: filters.cursor });
+                  }}
+                  isCompact={isCompact}
+                  onCompact={setCompact}
+                  search={searchOf(filters, keys)}
+                  onExport={setExported}
+                />
+              </>
+            }
             idOf={({ id }) => id}
             selection={allowed.operate ? { ids: selected, change: setSelected } : undefined}
             empty={<NoInstances isFiltered={isFiltered} />}
           />
         )}
+        {sort && list.query.data?.hasMore && (
+          <TableNote>
+            Only the newest {SORTED_MAX} matches are sorted. Narrow the filters to see others.
+          </TableNote>
+        )}
       </Panel>
+      {exported && (
+        <ExportDialog
+          kind={exported}
+          query={selectionOf(filters, Date.now()).query}
+          columns={columns}
+          onClose={() => setExported(undefined)}
+        />
+      )}
       {bulk && (
         <BulkDialog
           {...bulk}
@@ -164,6 +201,34 @@ export default function Instances() {
       )}
     </Page>
   );
+}
+
+function columnsKept(stored: unknown): readonly string[] {
+  const isList = Array.isArray(stored) && stored.every((key) => typeof key === 'string');
+  return isList ? stored : DEFAULT_COLUMNS;
+}
+
+/** The rows of one page in another order; there is no other page. */
+function sorted(
+  { items, hasMore }: Listed<TaskInstance>,
+  { key, isAscending }: Sort,
+): Listed<TaskInstance> {
+  const now = Date.now();
+  const keyOf = (row: TaskInstance) =>
+    key === 'duration' ? durationMs(row, now) : Date.parse(row.updated_at);
+  const sign = isAscending ? 1 : -1;
+  return { items: items.toSorted((a, b) => sign * (keyOf(a) - keyOf(b))), hasMore };
+}
+
+function sorting(
+  { sortedBy }: InstanceColumn,
+  sort: Sort | undefined,
+  change: (changes: Readonly<Record<string, string | undefined>>) => void,
+): Pick<Column<TaskInstance>, 'sort'> {
+  if (sortedBy === undefined) return {};
+  const isSorted = sort?.key === sortedBy;
+  const direction = isSorted ? (sort.isAscending ? 'ascending' : 'descending') : undefined;
+  return { sort: { direction, onSort: () => change({ sort: nextSort(sort, sortedBy) }) } };
 }
 
 /** Describes which instances a bulk action reaches. */

@@ -20,11 +20,12 @@ const COLUMNS: readonly Column<ApiKey>[] = [
   { name: 'Name', cell: ({ name, id }) => name || <code>{id}</code> },
   {
     name: 'Capabilities',
-    cell: ({ capabilities }) => (
+    cell: ({ capabilities, groups }) => (
       <ButtonRow>
         {capabilities.map((word) => (
           <Badge key={word}>{word}</Badge>
         ))}
+        {groups.length > 0 && <span className="dim">for {groups.join(', ')}</span>}
       </ButtonRow>
     ),
   },
@@ -102,7 +103,8 @@ const CAPABILITIES: readonly (readonly [word: Capability, about: string])[] = [
   ['operator', 'full access to the tenant'],
   ['auditor', 'read-only access'],
   ['worker', 'claims tasks and reports their results'],
-  ['starter', 'starts instances and sends signals'],
+  ['starter', 'starts instances, sends signals and events'],
+  ['events', 'only sends events'],
   ['publisher', 'publishes sequences and manages releases'],
   ['approver', 'answers approvals'],
   ['secrets', 'in addition to worker: receives the secrets that tasks refer to'],
@@ -113,6 +115,8 @@ function NewKey({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState('');
   const [expires, setExpires] = useState('');
   const [chosen, setChosen] = useState<readonly Capability[]>([]);
+  const [groups, setGroups] = useState('');
+  const isApprover = chosen.includes('approver');
   const [made, setMade] = useState<KeyMinted>();
   const mint = useAction(
     () =>
@@ -120,6 +124,7 @@ function NewKey({ onClose }: { onClose: () => void }) {
         tenant_id: tenant,
         name,
         capabilities: chosen,
+        groups: isApprover ? groups.split(/[\s,]+/).filter((group) => group !== '') : null,
         expires_at: expires === '' ? null : new Date(expires).toISOString(),
       }),
     { onDone: setMade },
@@ -157,6 +162,15 @@ function NewKey({ onClose }: { onClose: () => void }) {
           chosen={chosen}
           onChange={setChosen}
         />
+        {isApprover && (
+          <TextField
+            label="Groups"
+            value={groups}
+            onChange={setGroups}
+            hint="Such as finance, legal. Approvals that name approvers accept only keys of one of their groups"
+            wrong={wrongOf(mint.error, 'groups')}
+          />
+        )}
         <DateTimeField
           label="Expires"
           value={expires}

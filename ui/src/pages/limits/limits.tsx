@@ -1,26 +1,36 @@
 /** Rate limits of steps, and limits of the tenant. */
 
 import { useQuery } from '@tanstack/react-query';
-import type {
-  Client,
-  PutTenantLimits,
-  RateLimit,
-  TenantLimits,
+import {
+  type Client,
+  EngineError,
+  type PutTenantLimits,
+  type RateLimit,
+  type TenantLimits,
 } from 'durable-workflow-engine-client';
 import { Gauge, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
+import { Badge } from '../../components/badge.tsx';
 import { Button, ButtonRow } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
-import { Empty, ErrorBox } from '../../components/error-box.tsx';
-import { Form, NumberField, TextField, wrongOf } from '../../components/field.tsx';
+import { Empty, ErrorBox, messageOf } from '../../components/error-box.tsx';
+import {
+  FieldRow,
+  FilterField,
+  Form,
+  NumberField,
+  TextField,
+  wrongOf,
+} from '../../components/field.tsx';
 import { Conflict, useGuard } from '../../components/guard.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Facts, Page, Panel } from '../../components/page.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
+import { useFilters } from '../../lib/address.ts';
 import { countOf, formatCount, wordsOf } from '../../lib/format.ts';
 import { type NumberLimits, numberOf } from '../../lib/numbers.ts';
 import { pageByOffset } from '../../lib/offset.ts';
@@ -33,14 +43,70 @@ export default function Limits() {
   const { allowed } = useEngine();
   return (
     <Page title="Limits">
+      <LimitOfKey />
       <RateLimits />
       {allowed.administer && <LimitsOfTenant />}
     </Page>
   );
 }
 
+/** The limit that applies to a key: its own, or that of a pattern. */
+function LimitOfKey() {
+  const { client } = useEngine();
+  const [{ key = '' }, change] = useFilters();
+  const limit = useQuery({
+    queryKey: ['rateLimits.get', key],
+    queryFn: ({ signal }) =>
+      client.rateLimits.get(key, { signal }).catch((error: unknown) => {
+        if (error instanceof EngineError && error.status === 404) return null;
+        throw error;
+      }),
+    enabled: key.trim() !== '',
+  });
+  return (
+    <FieldRow>
+      <FilterField
+        label="Limit of a key"
+        placeholder="bank:c-17"
+        value={key}
+        onChange={(text) => change({ key: text })}
+        hint={
+          limit.data === undefined ? (
+            'Its own, or that of a pattern'
+          ) : (
+            <Applied limit={limit.data} />
+          )
+        }
+        wrong={limit.error === null ? undefined : messageOf(limit.error)}
+      />
+    </FieldRow>
+  );
+}
+
+function Applied({ limit }: { readonly limit: RateLimit | null }) {
+  if (limit === null) return 'No limit applies: its steps start at once';
+  const { max_count, window_seconds, pattern } = limit;
+  return (
+    <>
+      {formatCount(max_count)} in {countOf(window_seconds, 'second')}
+      {pattern !== undefined && (
+        <>
+          , by the pattern <code>{pattern}</code>
+        </>
+      )}
+    </>
+  );
+}
+
 const COLUMNS: readonly Column<RateLimit>[] = [
-  { name: 'Key', cell: ({ key }) => <code>{key}</code> },
+  {
+    name: 'Key',
+    cell: ({ key }) => (
+      <>
+        <code>{key}</code> {key.includes('*') && <Badge>pattern</Badge>}
+      </>
+    ),
+  },
   { name: 'Limit', isNumber: true, cell: ({ max_count }) => formatCount(max_count) },
   {
     name: 'Window (seconds)',
@@ -58,7 +124,7 @@ function RateLimits() {
     pageByOffset(page, (asked) => client.rateLimits.list(asked, options)),
   );
   const remove = useAction((key: string) => client.rateLimits.delete(key), {
-    done: (_, key) => `Steps with the key ${key} are no longer limited.`,
+    done: (_, key) => `The limit of ${key} was removed.`,
     onDone: () => setRemoved(undefined),
   });
   const actions: Column<RateLimit> = {
@@ -91,7 +157,7 @@ function RateLimits() {
           <Empty title="No rate limits" icon={<Gauge size={26} aria-hidden />}>
             <p>
               Steps with a <code>rate_limit_key</code> share the limit of that key. Without a limit
-              they start at once.
+              they start at once. A key with <code>*</code> limits every key that matches.
             </p>
             {allowed.operate && <Button onClick={() => setEdited('new')}>Create a limit</Button>}
           </Empty>
@@ -117,8 +183,9 @@ function RateLimits() {
           }}
         >
           <p>
-            Steps with this key will then start at once, however many there are. The limit is{' '}
-            {formatCount(removed.max_count)} do in {countOf(removed.window_seconds, 'second')}.
+            The limit is {formatCount(removed.max_count)} in{' '}
+            {countOf(removed.window_seconds, 'second')}. Then the best other pattern applies; steps
+            that none matches start at once, however many there are.
           </p>
         </ConfirmDialog>
       )}
@@ -129,8 +196,8 @@ function RateLimits() {
 function RateLimitForm(props: { limit: RateLimit | undefined; onClose: () => void }) {
   const { limit, onClose } = props;
   const { client } = useEngine();
-  const guard = useGuard(limit, () => limitOf(client, limit?.key), viewOfRate);
   const [key, setKey] = useState(limit?.key ?? '');
+  const guard = useGuard(limit, () => limitOf(client, key), viewOfRate);
   const [count, setCount] = useState(String(limit?.max_count ?? 100));
   const [seconds, setSeconds] = useState(String(limit?.window_seconds ?? 60));
   const save = useAction(
@@ -153,7 +220,8 @@ function RateLimitForm(props: { limit: RateLimit | undefined; onClose: () => voi
             required
             value={key}
             onChange={setKey}
-            hint="The rate_limit_key of the steps"
+            hint="The rate_limit_key of the steps; * stands for any text: every matching key has this limit"
+            wrong={wrongOf(save.error, 'key')}
           />
         )}
         <NumberField
@@ -191,10 +259,10 @@ function RateLimitForm(props: { limit: RateLimit | undefined; onClose: () => voi
 
 const viewOfRate = ({ max_count, window_seconds }: RateLimit) => ({ max_count, window_seconds });
 
-/** The API has no operation to read a single limit. */
-async function limitOf(client: Client, key: string | undefined): Promise<RateLimit | undefined> {
-  const { items } = await client.rateLimits.list();
-  return items.find((limit) => limit.key === key);
+/** The limit of the key itself; undefined if only that of a pattern applies. */
+async function limitOf(client: Client, key: string): Promise<RateLimit | undefined> {
+  const limit = await client.rateLimits.get(key);
+  return limit.pattern === undefined ? limit : undefined;
 }
 
 /** In the order of the form. */

@@ -8,7 +8,7 @@ import { Page, Panel } from '../../components/page.tsx';
 import { useHold, useSteady } from '../../components/steady.ts';
 import { ApprovalCard } from '../approvals/approval-card.tsx';
 import { useOpenApprovals } from '../approvals/approvals.tsx';
-import { FailureTable, useFailureGroups } from '../failures/failures.tsx';
+import { CauseTable, useCauses } from '../failures/cause-table.tsx';
 import { QueueTable, useQueues } from '../workers/queues.tsx';
 import { ActivityPanels } from './activity.tsx';
 import { Canaries } from './canaries.tsx';
@@ -39,12 +39,16 @@ export default function Overview() {
 }
 
 function FailingNow() {
-  const failures = useFailureGroups();
+  const failures = useCauses();
   return (
-    <Panel title="Failing now" isFlush actions={<Link href="/failures">All failures</Link>}>
+    <Panel
+      title="Failing now"
+      isFlush
+      actions={<Link href="/failures?period=all">All failures</Link>}
+    >
       <div className={styles.failing}>
         <Loaded query={failures} height={234}>
-          {({ groups }) => <FailureTable rows={groups.slice(0, FAILURES_SHOWN)} />}
+          {({ causes }) => <CauseTable rows={causes.slice(0, FAILURES_SHOWN)} />}
         </Loaded>
       </div>
     </Panel>

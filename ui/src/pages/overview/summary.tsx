@@ -9,24 +9,24 @@ import { useEngine } from '../../api/engine.tsx';
 import { type LiveState, useLiveState } from '../../api/live.tsx';
 import { countOf, formatCompact } from '../../lib/format.ts';
 import { useOpenApprovals } from '../approvals/approvals.tsx';
-import { useFailureGroups } from '../failures/failures.tsx';
+import { useCauses } from '../failures/cause-table.tsx';
 import { useQueues } from '../workers/queues.tsx';
 import styles from './overview.module.css';
 
 const READ_EVERY_MS = 10_000;
 
 export function Summary() {
-  const failures = useFailureGroups().data;
+  const failures = useCauses().data;
   const queues = useQueues().data;
   const approvals = useOpenApprovals().data;
-  const failed = failures?.groups.reduce((sum, { count }) => sum + count, 0);
+  const failed = failures?.causes.reduce((sum, { count }) => sum + count, 0);
   const waiting = queues?.queues.reduce((sum, queue) => sum + queue.waiting, 0);
   const starving = queues?.queues.filter((queue) => queue.waiting > 0 && queue.workers === 0);
   return (
     <div className={styles.summary}>
       <Figure
         name="Failed instances"
-        href="/failures"
+        href="/failures?period=all"
         value={failed}
         isMore={failures?.complete === false}
         tone={failed ? 'danger' : undefined}
@@ -81,7 +81,7 @@ function healthOf(live: LiveState, ready: UseQueryResult<unknown>): Healthy {
   if (error instanceof EngineError && error.code.startsWith('ENG_')) {
     return [TriangleAlert, 'Not ready', 'warn', error.message];
   }
-  if (error !== null || live === 'lost') return [TriangleAlert, 'Away', 'danger'];
+  if (error !== null || live === 'lost') return [TriangleAlert, 'Unreachable', 'danger'];
   if (ready.data === undefined || live === 'connecting') return [CircleDashed, 'Connecting'];
   return [CircleCheck, 'Healthy'];
 }

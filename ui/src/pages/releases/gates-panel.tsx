@@ -147,7 +147,7 @@ function Charts(props: {
         ))}
       </div>
       <p className="dim small">
-        By when instances were created, in intervals of {formatDuration(step * 1000)}; only those
+        By creation time of the instances, in intervals of {formatDuration(step * 1000)}; only those
         that have ended{complete ? '' : `, the newest ${countOf(10_000, 'one')}`}.
       </p>
     </>

@@ -25,7 +25,7 @@ export function Progress(props: {
         <li
           key={step.state}
           className={`${styles.step} ${styles[step.mark]}`}
-          data-tone={step.mark === 'current' ? RELEASE_TONES[step.state] : undefined}
+          data-tone={toneOf(step)}
           aria-current={step.mark === 'current' ? 'step' : undefined}
         >
           <span className={styles.dot}>
@@ -46,6 +46,13 @@ export function Progress(props: {
       ))}
     </ol>
   );
+}
+
+function toneOf({ state, mark }: Step) {
+  if (mark === 'done') return 'ok';
+  if (mark !== 'current') return undefined;
+  const tone = RELEASE_TONES[state];
+  return tone === 'idle' ? 'info' : tone;
 }
 
 function StepIcon({ step: { state, mark } }: { readonly step: Step }) {

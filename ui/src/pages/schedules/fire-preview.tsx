@@ -1,17 +1,20 @@
-/** Previews the next fire times of an expression in its time zone, while it is typed. */
+/** An expression in words and its next fire times, in its time zone and in the viewer's, while it is typed. */
 
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useEngine } from '../../api/engine.tsx';
 import { messageOf } from '../../components/error-box.tsx';
 import { Time } from '../../components/time.tsx';
-import { formatZoned } from '../../lib/format.ts';
+import { formatLocal, formatZoned } from '../../lib/format.ts';
+import { zoneHere } from '../../lib/local-time.ts';
 import { useRested } from '../../lib/rested.ts';
+import { cronWords } from './cron-words.ts';
 
 export function FirePreview(props: { readonly expression: string; readonly timezone: string }) {
   const { client } = useEngine();
   const cron_expr = useRested(props.expression);
   const timezone = useRested(props.timezone);
   const isGiven = cron_expr.trim() !== '' && timezone.trim() !== '';
+  const isZoneHere = timezone === zoneHere();
   const preview = useQuery({
     queryKey: ['cron.preview', { cron_expr, timezone }],
     queryFn: ({ signal }) => client.cron.preview({ cron_expr, timezone }, { signal }),
@@ -22,6 +25,7 @@ export function FirePreview(props: { readonly expression: string; readonly timez
   const { data, error } = preview;
   return (
     <section aria-live="polite">
+      <p>{cronWords(props.expression)}</p>
       <h3>Next runs</h3>
       {!isGiven ? (
         <p className="dim">Enter an expression to see them.</p>
@@ -33,7 +37,9 @@ export function FirePreview(props: { readonly expression: string; readonly timez
         <ul>
           {data.fires.map(({ at, local }) => (
             <li key={at} className="numbers">
-              {formatZoned(local)} <Time at={at} />
+              {formatZoned(local)}
+              {!isZoneHere && <span className="dim"> · here {formatLocal(new Date(at))}</span>}{' '}
+              <Time at={at} />
             </li>
           ))}
         </ul>

@@ -15,6 +15,7 @@ import { Facts } from '../../components/page.tsx';
 import { Time } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
 import { formatInstant, wordsOf } from '../../lib/format.ts';
+import { cronWords } from './cron-words.ts';
 import { ScheduleForm } from './schedule-form.tsx';
 import { ScheduleState, StartedBy } from './schedules.tsx';
 
@@ -48,7 +49,12 @@ function Details({ schedule, onClose }: { schedule: CronSchedule; onClose: () =>
       <Facts
         facts={[
           ['Starts', <StartedBy key="starts" schedule={schedule} />],
-          ['When', <code key="when">{`${cron_expr} ${timezone}`}</code>],
+          [
+            'When',
+            <span key="when">
+              <code>{`${cron_expr} ${timezone}`}</code> {cronWords(cron_expr)}
+            </span>,
+          ],
           ['State', <ScheduleState key="state" schedule={schedule} />],
           ['Last run', <Time key="last" at={schedule.last_triggered_at} />],
           ['If the previous run is still open', wordsOf(overlap_policy)],

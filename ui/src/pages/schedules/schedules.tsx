@@ -12,9 +12,11 @@ import { Button } from '../../components/button.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Page, Panel } from '../../components/page.tsx';
+import { PageLink } from '../../components/page-link.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { countOf } from '../../lib/format.ts';
+import { cronWords } from './cron-words.ts';
 import { ScheduleDialog } from './schedule-dialog.tsx';
 import { ScheduleForm } from './schedule-form.tsx';
 
@@ -32,6 +34,7 @@ const COLUMNS: readonly Column<CronSchedule>[] = [
     cell: ({ cron_expr, timezone }) => (
       <>
         <code>{cron_expr}</code> <span className="dim small">{timezone}</span>
+        <div className="dim small">{cronWords(cron_expr)}</div>
       </>
     ),
   },
@@ -73,9 +76,7 @@ export function ScheduleState({ schedule }: { readonly schedule: CronSchedule })
   return (
     <>
       <Badge tone="ok">enabled</Badge>{' '}
-      {skipped_fires > 0 && (
-        <span className="small">{countOf(skipped_fires, 'fire')} left out</span>
-      )}
+      {skipped_fires > 0 && <span className="small">{countOf(skipped_fires, 'fire')} skipped</span>}
     </>
   );
 }
@@ -91,11 +92,16 @@ export default function Schedules() {
     { live: true },
   );
   const run = useAction((schedule: CronSchedule) => client.cron.run(schedule.id), {
-    done: ({ instance_id }) => (
-      <>
-        Started: <Link href={`/instances/${instance_id}`}>the instance</Link>
-      </>
-    ),
+    done: ({ instance_id, collected }) =>
+      collected ? (
+        <>
+          Collected: it is among the <PageLink href="/pending-starts">pending starts</PageLink>
+        </>
+      ) : (
+        <>
+          Started: <Link href={`/instances/${instance_id}`}>the instance</Link>
+        </>
+      ),
   });
   const action: Column<CronSchedule> = {
     name: 'Action',

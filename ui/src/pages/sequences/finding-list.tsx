@@ -18,7 +18,7 @@ export function FindingList(props: {
   const { doubt, verdict, onChoose } = props;
   const [shown, more] = useChunk(verdict?.findings.length ?? 0);
   return (
-    <>
+    <div className={styles.footer}>
       <p className={styles.status} role="status">
         <Standing doubt={doubt} verdict={verdict} />
       </p>
@@ -37,7 +37,7 @@ export function FindingList(props: {
           {more && <li>{more}</li>}
         </ul>
       )}
-    </>
+    </div>
   );
 }
 

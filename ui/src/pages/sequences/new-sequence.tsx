@@ -9,10 +9,10 @@ import { ErrorBox } from '../../components/error-box.tsx';
 import { Editor } from '../../components/later.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Page, Panel } from '../../components/page.tsx';
-import { FlowGraph } from '../../flow/later.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { jsonOf } from '../../lib/json-text.ts';
 import { definitionText, useDraft } from './drafts.ts';
+import { TriedFlow } from './dry-run.tsx';
 import { FindingList } from './finding-list.tsx';
 import { judge, type Verdict } from './findings.ts';
 import { objectDoubt } from './input-form.ts';
@@ -20,6 +20,7 @@ import { placesIn, type TextRange } from './places.ts';
 import { SAMPLE_TEXT } from './samples.ts';
 import styles from './sequences.module.css';
 import { StoreDialog } from './store-dialog.tsx';
+import { useComplete } from './use-complete.ts';
 
 const TRAIL = [{ href: '/sequences', label: 'Sequences' }];
 
@@ -77,6 +78,7 @@ function Writing(props: {
   const [place, setPlace] = useState<TextRange>();
   const [stored, setStored] = useState<CreateSequence>();
 
+  const complete = useComplete();
   const latest = useRef(0);
 
   async function check(text: string) {
@@ -123,15 +125,18 @@ function Writing(props: {
         </>
       }
     >
-      <div className={styles.columns}>
+      <div className={`${styles.columns} ${styles.halves}`}>
         <Panel title="Definition">
-          <Editor
-            label="Definition as JSON"
-            value={draft.text}
-            onChange={draft.write}
-            check={check}
-            place={place}
-          />
+          <div className={styles.editor}>
+            <Editor
+              label="Definition as JSON"
+              value={draft.text}
+              onChange={draft.write}
+              check={check}
+              complete={complete}
+              place={place}
+            />
+          </div>
           <FindingList
             doubt={doubt}
             verdict={isJudged ? judged : undefined}
@@ -154,7 +159,7 @@ function Writing(props: {
               The diagram appears once the definition is valid.
             </p>
           ) : (
-            <FlowGraph definition={drawn} label="Flow of the definition" />
+            <TriedFlow definition={drawn} isCurrent={isJudged && judged.isValid} />
           )}
         </Panel>
       </div>

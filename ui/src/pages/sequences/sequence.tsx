@@ -3,22 +3,25 @@
 import { useQuery } from '@tanstack/react-query';
 import type { SequenceDefinition } from 'durable-workflow-engine-client';
 import { Play, Plus } from 'lucide-react';
-import { type ReactNode, useState } from 'react';
+import { Fragment, type ReactNode, useState } from 'react';
 import { Link, useParams } from 'wouter';
 import { useEngine, useMaySee } from '../../api/engine.tsx';
 import { Badge } from '../../components/badge.tsx';
 import { Button, LinkButton } from '../../components/button.tsx';
+import { CopyMenu } from '../../components/copy-menu.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Page, Tabs } from '../../components/page.tsx';
 import { Time } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
+import type { Copied } from '../../lib/copy-as.ts';
 import { DefinitionTab } from './definition-tab.tsx';
 import { FlowTab } from './flow-tab.tsx';
 import { LiftHoldDialog } from './hold.tsx';
 import styles from './sequences.module.css';
 import { Start } from './start.tsx';
 import { SequenceStatus } from './status.tsx';
-import { newestOf, VersionsTab } from './versions-tab.tsx';
+import { useServing } from './use-serving.ts';
+import { VersionsTab } from './versions-tab.tsx';
 
 type Part = (props: { readonly sequence: SequenceDefinition }) => ReactNode;
 
@@ -67,6 +70,7 @@ function Version({
   return (
     <Page
       title={name}
+      tabTitle={`${name} · version ${version}`}
       trail={TRAIL}
       beside={<Badge>version {version}</Badge>}
       about={<About sequence={sequence} />}
@@ -100,6 +104,7 @@ function Version({
           {maySee('/releases') && (
             <LinkButton href={hrefOf('/releases', { sequence: name })}>Releases</LinkButton>
           )}
+          <CopyMenu copied={copiedOf(sequence)} tenantId={sequence.tenant_id} />
         </>
       }
     >
@@ -114,21 +119,59 @@ function Version({
   );
 }
 
+function copiedOf({ id, name, version, namespace, tenant_id }: SequenceDefinition): Copied {
+  return {
+    command: ['sequences', 'get', id],
+    request: `/sequences/${id}`,
+    page: `/sequences/${id}`,
+    note: {
+      title: `${name} · version ${version}`,
+      facts: [
+        ['Sequence', id],
+        ['Namespace', namespace],
+        ['Tenant', tenant_id],
+      ],
+    },
+  };
+}
+
+/** What is read later has lines of its own, so that nothing moves when it comes. */
 function About({ sequence }: { readonly sequence: SequenceDefinition }) {
-  const { client } = useEngine();
-  const { namespace, name, version, created_at } = sequence;
-  const { data: newest } = useQuery(newestOf(client, { namespace, name }));
+  const { namespace, version, created_at } = sequence;
+  const { versions, shares } = useServing(sequence);
+  const newest = versions?.[0];
+  const serving = versions?.filter(({ id }) => shares?.has(id)) ?? [];
   return (
-    <span className={styles.note}>
-      <SequenceStatus sequence={sequence} />
-      <span>
-        in {namespace}, published <Time at={created_at} />
+    <>
+      <span className={styles.note}>
+        <SequenceStatus sequence={sequence} />
+        <span>
+          in {namespace}, published <Time at={created_at} />
+        </span>
       </span>
-      {newest && newest.version > version && (
-        <Link href={`/sequences/${newest.id}`}>
-          Version {newest.version} is newer{newest.hold && ', on hold'}
-        </Link>
-      )}
-    </span>
+      <span className={styles.newest}>
+        {newest &&
+          (newest.version > version ? (
+            <Link href={`/sequences/${newest.id}`}>
+              Version {newest.version} is newer{newest.hold && ', on hold'}
+            </Link>
+          ) : (
+            'The newest version'
+          ))}
+      </span>
+      <span className={styles.newest}>
+        {serving.map(({ id, version: one }, at) => (
+          <Fragment key={id}>
+            {at === 0 ? 'Serving: ' : ', '}
+            {id === sequence.id ? (
+              'this version'
+            ) : (
+              <Link href={`/sequences/${id}`}>version {one}</Link>
+            )}
+            {serving.length > 1 && ` (${shares?.get(id)?.percent} %)`}
+          </Fragment>
+        ))}
+      </span>
+    </>
   );
 }

@@ -1,9 +1,13 @@
 /** The form to start an instance: its input, as fields made from the schema or as JSON, and options. */
 
-import { EngineError, type SequenceDefinition } from 'durable-workflow-engine-client';
+import {
+  EngineError,
+  type InstanceCreated,
+  type SequenceDefinition,
+} from 'durable-workflow-engine-client';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
-import { useEngine } from '../../api/engine.tsx';
+import { useEngine, useMaySee } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Button } from '../../components/button.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
@@ -44,6 +48,7 @@ interface Options {
 
 export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
   const { client, allowed } = useEngine();
+  const maySee = useMaySee();
   const [, go] = useLocation();
   const fields = fieldsOf(sequence.input_schema as JsonObject | undefined);
   const [data, setData] = useState<JsonObject>(() => initialOf(fields ?? []));
@@ -72,11 +77,11 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
         ...(options.idempotencyKey && { idempotency_key: options.idempotencyKey }),
       }),
     {
-      done: ({ deduplicated }) =>
-        deduplicated
-          ? 'An instance with this idempotency key already exists and is shown here.'
-          : 'Started.',
-      onDone: ({ id }) => go(`/instances/${id}`),
+      done: startedText,
+      onDone: ({ id, collected }) => {
+        if (!collected) go(`/instances/${id}`);
+        else if (maySee('/pending-starts')) go('/pending-starts');
+      },
     },
   );
   if (!allowed.start) {
@@ -154,6 +159,15 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
   );
 }
 
+function startedText({ deduplicated, skipped, collected }: InstanceCreated): string {
+  if (collected) return 'Collected: the instance starts later.';
+  if (skipped)
+    return 'Nothing was started, since all slots are taken. One of their holders is shown here.';
+  return deduplicated
+    ? 'An instance with this idempotency key already exists and is shown here.'
+    : 'Started.';
+}
+
 function StartOptions(props: {
   readonly options: Options;
   readonly error: unknown;
@@ -199,8 +213,8 @@ function StartOptions(props: {
         onChange={(metadata) => set({ metadata })}
         hint={
           <>
-            An object of JSON such as <code>{'{"channel": "phone"}'}</code>, by which instances are
-            found again
+            A JSON object such as <code>{'{"channel": "phone"}'}</code>. Instances can be found by
+            it
           </>
         }
         wrong={wrongOf(error, 'metadata')}

@@ -1,10 +1,11 @@
 /** All versions of a sequence: their status, actions on each, and a comparison of two. */
 
-import type { Client, SequenceDefinition, SequenceListed } from 'durable-workflow-engine-client';
-import { useState } from 'react';
+import type { Release, SequenceDefinition, SequenceListed } from 'durable-workflow-engine-client';
+import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine, useMaySee } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
+import { Badge } from '../../components/badge.tsx';
 import { Button, ButtonRow } from '../../components/button.tsx';
 import { ConfirmDialog } from '../../components/dialog.tsx';
 import { Empty } from '../../components/error-box.tsx';
@@ -13,23 +14,14 @@ import { Panel } from '../../components/page.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
+import { wordsOf } from '../../lib/format.ts';
 import { Comparison } from './comparison.tsx';
 import { DeleteDialog } from './delete-dialog.tsx';
 import { LiftHoldDialog } from './hold.tsx';
 import styles from './sequences.module.css';
+import type { Share } from './serving.ts';
 import { SequenceStatus } from './status.tsx';
-
-/** The query for the newest version of a name, deprecated or not; its data is undefined if there is none. */
-export function newestOf(client: Client, named: { namespace: string; name: string }) {
-  return {
-    queryKey: ['sequences.list', 'newest of', named.namespace, named.name],
-    queryFn: async ({ signal }: { signal: AbortSignal }) => {
-      const query = { ...named, include_definition: false, limit: 1 };
-      const { items } = await client.sequences.list(query, { signal });
-      return items[0] ?? null;
-    },
-  };
-}
+import { useServing } from './use-serving.ts';
 
 type Asked = {
   readonly kind: 'lift' | 'deprecate' | 'delete';
@@ -47,7 +39,12 @@ export function VersionsTab({ sequence }: { readonly sequence: SequenceDefinitio
       client.sequences.list({ ...page, namespace, name, include_definition: false }, options),
   );
   const close = () => ask(undefined);
-  const shown = maySee('/instances') ? [...columnsOf(sequence), INSTANCES] : columnsOf(sequence);
+  const { releases, shares } = useServing(sequence);
+  const versions = list.query.data?.items ?? [];
+  const columns = maySee('/releases')
+    ? [...columnsOf(sequence), servingOf(shares, releases ?? [])]
+    : columnsOf(sequence);
+  const shown = maySee('/instances') ? [...columns, INSTANCES] : columns;
   return (
     <div className={styles.stack}>
       <Panel title="Versions, newest first" isFlush>
@@ -65,7 +62,7 @@ export function VersionsTab({ sequence }: { readonly sequence: SequenceDefinitio
           }
         />
       </Panel>
-      <Comparison sequence={sequence} versions={list.query.data?.items ?? []} />
+      <Comparison sequence={sequence} versions={versions} />
       {asked?.kind === 'lift' && <LiftHoldDialog version={asked.version} onClose={close} />}
       {asked?.kind === 'deprecate' && <DeprecateDialog version={asked.version} onClose={close} />}
       {asked?.kind === 'delete' && (
@@ -76,6 +73,48 @@ export function VersionsTab({ sequence }: { readonly sequence: SequenceDefinitio
         />
       )}
     </div>
+  );
+}
+
+/** The share of the instances that are started by the name. @param shares undefined while loading */
+const servingOf = (
+  shares: ReadonlyMap<string, Share> | undefined,
+  releases: readonly Release[],
+): Column<SequenceListed> => ({
+  name: 'New instances',
+  cell: (version) => {
+    if (shares === undefined) return null;
+    const share = shares.get(version.id);
+    if (share === undefined) {
+      const release = releases.find((one) => one.candidate_sequence_id === version.id);
+      return <span className="dim small">{whyNone(version, release)}</span>;
+    }
+    const { percent, release } = share;
+    return (
+      <>
+        <Badge tone={percent === 100 ? 'ok' : 'info'}>
+          {percent === 100 ? 'all' : `${percent} %`}
+        </Badge>{' '}
+        {release && (
+          <Link href={`/releases/${release.id}`} className="small">
+            {release.state === 'canary' ? 'canary' : 'promoted'}
+          </Link>
+        )}
+      </>
+    );
+  },
+});
+
+/** @param release the newest one to the version */
+function whyNone({ deprecated, hold }: SequenceListed, release: Release | undefined): ReactNode {
+  if (deprecated) return 'none: deprecated; open instances continue';
+  if (hold) return 'none: on hold until it is lifted or promoted';
+  if (release === undefined || release.state === 'promoted') return 'none';
+  return (
+    <>
+      none: <Link href={`/releases/${release.id}`}>release</Link>{' '}
+      {wordsOf(release.state).toLowerCase()}
+    </>
   );
 }
 

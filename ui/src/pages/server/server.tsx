@@ -18,7 +18,7 @@ export default function Server() {
   });
   const caller: readonly Fact[] = [
     ['Signed in as', whoName(who)],
-    ['May', who.capabilities.join(', ')],
+    ['Capabilities', who.capabilities.join(', ')],
   ];
   return (
     <Page title="Server">

@@ -1,7 +1,7 @@
 /** The received events, the steps that consumed them, and a form to send one. */
 
 import { useQuery } from '@tanstack/react-query';
-import type { EventStatus, StoredEvent } from 'durable-workflow-engine-client';
+import type { EventReceipt, EventStatus, StoredEvent } from 'durable-workflow-engine-client';
 import { Radio, Send } from 'lucide-react';
 import { useState } from 'react';
 import { Link } from 'wouter';
@@ -58,7 +58,7 @@ export function Events() {
       name: 'Event',
       cell: ({ id, event_name: name }) => <Button onClick={() => setShown(id)}>{name}</Button>,
     },
-    { name: 'Correlation key', cell: ({ correlation_key }) => correlation_key ?? 'all' },
+    { name: 'Correlation key', cell: ({ correlation_key }) => correlation_key ?? 'none' },
     {
       name: 'State',
       cell: (event) => <Badge tone={TONES[event.status]}>{event.status}</Badge>,
@@ -126,9 +126,9 @@ function EventDialog({ id, onClose }: { id: string; onClose: () => void }) {
             <Facts
               facts={[
                 ['Name', details.event_name],
-                ['For', details.correlation_key ?? 'all'],
+                ['Correlation key', details.correlation_key ?? 'none'],
                 ['Producer event id', details.producer_event_id],
-                ['Came', <Time key="came" at={details.created_at} />],
+                ['Received', <Time key="received" at={details.created_at} />],
               ]}
             />
             <JsonView label="payload" value={details.payload} />
@@ -142,6 +142,19 @@ function EventDialog({ id, onClose }: { id: string; onClose: () => void }) {
                 </li>
               ))}
             </ul>
+            {details.cancelled.length > 0 && (
+              <>
+                <h3>Cancels</h3>
+                <ul>
+                  {details.cancelled.map(({ instance_id, outcome, cancelled_at }) => (
+                    <li key={instance_id}>
+                      <Link href={`/instances/${instance_id}`}>{instance_id}</Link>: {outcome}{' '}
+                      {cancelled_at !== null && <Time at={cancelled_at} />}
+                    </li>
+                  ))}
+                </ul>
+              </>
+            )}
           </>
         )}
       </Loaded>
@@ -164,13 +177,7 @@ function SendForm({ onClose }: { onClose: () => void }) {
         correlation_key: key || null,
         payload: jsonOf('The payload', payload),
       }),
-    {
-      done: ({ matched }) =>
-        matched > 0
-          ? `Consumed by ${countOf(matched, 'step')}.`
-          : 'Stored: no step waits for it yet.',
-      onDone: onClose,
-    },
+    { done: effectOf, onDone: onClose },
   );
   return (
     <Dialog title="Send event" onClose={onClose}>
@@ -195,4 +202,14 @@ function SendForm({ onClose }: { onClose: () => void }) {
       </Form>
     </Dialog>
   );
+}
+
+/** What sending it did, in a sentence. */
+function effectOf({ matched, triggers = 0, cancelled = 0 }: EventReceipt): string {
+  const effects = [
+    matched > 0 ? `Consumed by ${countOf(matched, 'step')}` : 'Stored: no step waits for it yet',
+    ...(triggers > 0 ? [`fired ${countOf(triggers, 'trigger')}`] : []),
+    ...(cancelled > 0 ? [`cancels ${countOf(cancelled, 'instance')}`] : []),
+  ];
+  return `${effects.join(', ')}.`;
 }

@@ -1,31 +1,28 @@
-/** The triggers, which start instances by a signed request or by an event. */
+/** The triggers, which start instances or publish events by a verified request or by an event. */
 
-import type { Trigger, TriggerType } from 'durable-workflow-engine-client';
+import type { Trigger } from 'durable-workflow-engine-client';
 import { Plus, Radio } from 'lucide-react';
 import { useState } from 'react';
+import { Link } from 'wouter';
 import { ENGINE_URL, useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button, ButtonRow } from '../../components/button.tsx';
 import { CopyButton } from '../../components/copy.tsx';
-import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
+import { ConfirmDialog } from '../../components/dialog.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
-import { Form, Select, TextField, wrongOf } from '../../components/field.tsx';
-import { Conflict, useGuard } from '../../components/guard.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
-import { SequenceField } from '../../components/sequence-field.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
+import { hrefOf } from '../../lib/address.ts';
+import { SCHEMES, schemeOf } from './trigger-draft.ts';
+import { TriggerForm } from './trigger-form.tsx';
 
 const COLUMNS: readonly Column<Trigger>[] = [
   { name: 'Trigger', cell: ({ slug }) => <code>{slug}</code> },
-  {
-    name: 'Starts',
-    cell: ({ sequence_name, version }) =>
-      version === null ? sequence_name : `${sequence_name}, version ${version}`,
-  },
-  { name: 'Started by', cell: (trigger) => <Cause trigger={trigger} /> },
+  { name: 'Fired by', cell: (trigger) => <Cause trigger={trigger} /> },
+  { name: 'Effect', cell: (trigger) => <Effect trigger={trigger} /> },
   {
     name: 'State',
     cell: ({ enabled }) =>
@@ -34,22 +31,71 @@ const COLUMNS: readonly Column<Trigger>[] = [
   { name: 'Changed', cell: ({ updated_at }) => <Time at={updated_at} /> },
 ];
 
-function Cause({ trigger: { slug, trigger_type, config, secret } }: { trigger: Trigger }) {
+function Cause({ trigger }: { readonly trigger: Trigger }) {
+  const { slug, trigger_type, config } = trigger;
   if (trigger_type === 'event') {
     const { event_name, correlation_key } = config;
     return (
       <>
-        event <code>{String(event_name)}</code>{' '}
-        {correlation_key != null && <code>{String(correlation_key)}</code>}
+        event <code>{String(event_name)}</code>
+        {correlation_key != null && <Detail name="key" code={String(correlation_key)} />}
       </>
     );
   }
-  const address = `${ENGINE_URL}/webhooks/${slug}`;
   return (
     <>
-      {secret === null ? 'request to ' : 'signed request to '}
-      <code>{`/webhooks/${slug}`}</code>
-      <CopyButton text={address} label="Copy the address" />
+      <span className="whole">
+        webhook <CopyButton text={`${ENGINE_URL}/webhooks/${slug}`} label="Copy the address" />
+      </span>
+      <br />
+      <Verified trigger={trigger} />
+    </>
+  );
+}
+
+function Verified({ trigger }: { readonly trigger: Trigger }) {
+  const scheme = schemeOf(trigger);
+  if (scheme === undefined) return <Badge tone="warn">refused: no secret</Badge>;
+  const { header } = trigger.verify ?? {};
+  return (
+    <span className="dim small">
+      verification: {SCHEMES[scheme].label}
+      {header != null && (
+        <>
+          {' '}
+          in <code>{header}</code>
+        </>
+      )}
+    </span>
+  );
+}
+
+function Effect({ trigger: { sequence_name, version, publish } }: { readonly trigger: Trigger }) {
+  if (publish !== null) {
+    return (
+      <>
+        publishes <code>{publish.event}</code>
+        {publish.key != null && <Detail name="key" code={publish.key} />}
+      </>
+    );
+  }
+  const name = sequence_name ?? '';
+  return (
+    <>
+      starts <Link href={hrefOf('/sequences', { name })}>{name}</Link>
+      {version !== null && `, version ${version}`}
+    </>
+  );
+}
+
+/** On a line of its own. */
+function Detail({ name, code }: { readonly name: string; readonly code: string }) {
+  return (
+    <>
+      <br />
+      <span className="dim small">
+        {name} <code>{code}</code>
+      </span>
     </>
   );
 }
@@ -100,7 +146,7 @@ export function TriggerList() {
         idOf={({ slug }) => slug}
         empty={
           <Empty title="No triggers yet" icon={<Radio size={26} aria-hidden />}>
-            <p>A trigger starts an instance on a signed HTTP request or on an event.</p>
+            <p>A trigger starts an instance or publishes an event, on a request or on an event.</p>
             {allowed.operate && <Button onClick={() => setEdited('new')}>Create a trigger</Button>}
           </Empty>
         }
@@ -121,120 +167,9 @@ export function TriggerList() {
           onConfirm={() => remove.run(removed)}
           onClose={() => setRemoved(undefined)}
         >
-          <p>The trigger will start no more instances. Instances that it started continue.</p>
+          <p>The trigger will have no more effects. Instances that it started continue.</p>
         </ConfirmDialog>
       )}
     </Panel>
   );
 }
-
-const TYPES: readonly { readonly value: TriggerType; readonly label: string }[] = [
-  { value: 'webhook', label: 'A signed request' },
-  { value: 'event', label: 'An event' },
-];
-
-/** @param props.trigger the one to change; undefined: a new one */
-function TriggerForm(props: { trigger: Trigger | undefined; onClose: () => void }) {
-  const { trigger, onClose } = props;
-  const { client } = useEngine();
-  const [slug, setSlug] = useState(trigger?.slug ?? '');
-  const [namespace, setNamespace] = useState('default');
-  const [sequence, setSequence] = useState(trigger?.sequence_name ?? '');
-  const [type, setType] = useState<TriggerType>(trigger?.trigger_type ?? 'webhook');
-  const [secret, setSecret] = useState('');
-  const [event, setEvent] = useState(String(trigger?.config.event_name ?? ''));
-  const guard = useGuard(trigger, () => client.triggers.get(slug), viewOf);
-  const save = useAction(
-    async () => {
-      const cause =
-        type === 'event'
-          ? { config: { ...trigger?.config, event_name: event } }
-          : { ...(secret !== '' && { secret }) };
-      return trigger === undefined
-        ? client.triggers.create({
-            ...{ slug, namespace, sequence_name: sequence, trigger_type: type },
-            ...cause,
-          })
-        : guard.run((since) =>
-            client.triggers.update(slug, { sequence_name: sequence, ...cause, ...since }),
-          );
-    },
-    { done: () => `${trigger ? 'Changed' : 'Created'}: ${slug}`, onDone: onClose },
-  );
-  return (
-    <Dialog
-      title={trigger ? `Change the trigger ${trigger.slug}` : 'New trigger'}
-      onClose={onClose}
-    >
-      <Form onSubmit={() => save.run(undefined)}>
-        {!trigger && (
-          <TextField
-            label="Name"
-            required
-            value={slug}
-            onChange={setSlug}
-            hint="Part of the URL: letters, digits, dots, _, ~ and -"
-            wrong={wrongOf(save.error, 'slug')}
-          />
-        )}
-        {!trigger && (
-          <TextField
-            label="Namespace"
-            required
-            value={namespace}
-            onChange={setNamespace}
-            hint="Namespace of the sequence and of the instances"
-            wrong={wrongOf(save.error, 'namespace')}
-          />
-        )}
-        <SequenceField
-          value={sequence}
-          onChange={setSequence}
-          wrong={wrongOf(save.error, 'sequence_name')}
-        />
-        {!trigger && <Select label="Started by" value={type} options={TYPES} onChange={setType} />}
-        {type === 'webhook' ? (
-          <TextField
-            label={trigger ? 'New secret' : 'Secret'}
-            type="password"
-            autoComplete="off"
-            required={!trigger}
-            value={secret}
-            onChange={setSecret}
-            hint={
-              trigger
-                ? `If empty, requests ${trigger.secret === null ? 'stay unsigned' : 'are signed as before'}`
-                : 'The key with which callers sign their requests'
-            }
-            wrong={wrongOf(save.error, 'secret')}
-          />
-        ) : (
-          <TextField
-            label="Event name"
-            required
-            value={event}
-            onChange={setEvent}
-            wrong={wrongOf(save.error, 'event_name')}
-          />
-        )}
-        <Conflict
-          guard={guard}
-          mine={{ sequence_name: sequence, event_name: type === 'event' ? event : undefined }}
-          onTake={(present) => {
-            setSequence(present.sequence_name);
-            setEvent(String(present.config.event_name ?? ''));
-            save.reset();
-          }}
-          onKeep={() => save.run(undefined)}
-        />
-        {save.error !== null && <ErrorBox error={save.error} />}
-        <DialogActions label={trigger ? 'Save' : 'Create'} isBusy={save.isBusy} onClose={onClose} />
-      </Form>
-    </Dialog>
-  );
-}
-
-const viewOf = ({ sequence_name, config }: Trigger) => ({
-  sequence_name,
-  event_name: config.event_name,
-});

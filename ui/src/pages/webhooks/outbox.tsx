@@ -104,7 +104,7 @@ export function Outbox() {
           }}
         >
           <p>
-            {givenUp.url} is never told of this {givenUp.event_type}. It cannot be taken back.
+            {givenUp.url} never receives this {givenUp.event_type}. This cannot be undone.
           </p>
         </ConfirmDialog>
       )}

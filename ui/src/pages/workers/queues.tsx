@@ -7,8 +7,6 @@ import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { Badge } from '../../components/badge.tsx';
 import { Empty } from '../../components/error-box.tsx';
-import { Loaded } from '../../components/loaded.tsx';
-import { Panel } from '../../components/page.tsx';
 import { type Column, Table, TableNote } from '../../components/table.tsx';
 import { Elapsed } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
@@ -24,17 +22,6 @@ export function useQueues() {
     queryFn: ({ signal }) => client.queues.list({}, { signal }),
     refetchInterval: READ_EVERY_MS,
   });
-}
-
-export function Queues() {
-  const queues = useQueues();
-  return (
-    <Panel title="Queues" isFlush>
-      <Loaded query={queues} height={240}>
-        {({ queues: rows, complete }) => <QueueTable rows={rows} isComplete={complete} />}
-      </Loaded>
-    </Panel>
-  );
 }
 
 const inHand = (more: string): Column<QueueInfo> => ({
@@ -59,7 +46,7 @@ const columnsOf = (isBrief: boolean, more: string): readonly Column<QueueInfo>[]
     name: 'Handler',
     cell: ({ handler, queue }) => (
       <>
-        <Link href={hrefOf('/workers/tasks', { handler })}>{handler}</Link>{' '}
+        <Link href={hrefOf('/workers', { handler, queue: queue ?? undefined })}>{handler}</Link>{' '}
         {queue !== null && <span className="dim small">queue {queue}</span>}
       </>
     ),

@@ -7,8 +7,9 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { Badge, type Tone } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
+import { Button, ButtonRow } from '../../components/button.tsx';
 import { ShortId } from '../../components/copy.tsx';
+import { CopyMenu } from '../../components/copy-menu.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { FieldRow, FilterField, Select } from '../../components/field.tsx';
@@ -18,7 +19,8 @@ import { Loaded } from '../../components/loaded.tsx';
 import { Panel } from '../../components/page.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
-import { useFilters } from '../../lib/address.ts';
+import { hrefOf, useFilters } from '../../lib/address.ts';
+import type { Copied } from '../../lib/copy-as.ts';
 
 const TONES: Record<WorkerTaskState, Tone> = {
   pending: 'wait',
@@ -139,6 +141,26 @@ const CLAIM_COLUMNS: readonly Column<WorkerAttempt>[] = [
   { name: 'Worker', cell: ({ worker_id }) => worker_id },
 ];
 
+/** No command shows one task; its page is the step of its instance. */
+function copiedOf(task: WorkerTask): Copied {
+  const { id, instance_id, block_id, handler_name, state, attempt, worker_id } = task;
+  return {
+    request: `/workers/tasks/${id}/attempts`,
+    page: hrefOf(`/instances/${instance_id}`, { block: block_id }),
+    note: {
+      title: `Task of ${handler_name} · ${state}`,
+      facts: [
+        ['Task', id],
+        ['Instance', instance_id],
+        ['Step', block_id],
+        ['Attempt', String(attempt + 1)],
+        worker_id !== null && ['Worker', worker_id],
+      ],
+      reason: task.error_message ?? undefined,
+    },
+  };
+}
+
 function TaskDialog({ task, onClose }: { task: WorkerTask; onClose: () => void }) {
   const { client } = useEngine();
   const claims = useQuery({
@@ -148,6 +170,9 @@ function TaskDialog({ task, onClose }: { task: WorkerTask; onClose: () => void }
   });
   return (
     <Dialog title={`Task of ${task.handler_name}`} isWide onClose={onClose}>
+      <ButtonRow>
+        <CopyMenu copied={copiedOf(task)} />
+      </ButtonRow>
       <h3>Params</h3>
       <JsonView label="params" value={task.params} />
       {task.output !== null && (

@@ -16,7 +16,7 @@ import { formatCount } from '../../lib/format.ts';
 
 const READ_EVERY_MS = 5000;
 
-const COLUMNS: readonly Column<WorkerInfo>[] = [
+export const WORKER_COLUMNS: readonly Column<WorkerInfo>[] = [
   {
     name: 'Worker',
     cell: ({ worker_id, version }) => (
@@ -50,7 +50,7 @@ export function WorkerList() {
         {(rows) => (
           <Table
             label="Workers"
-            columns={COLUMNS}
+            columns={WORKER_COLUMNS}
             rows={rows}
             idOf={({ worker_id }) => worker_id}
             empty={

@@ -1,14 +1,16 @@
-/** Queues, workers and tasks. */
+/** Queues, workers, worker endpoints and tasks. */
 
 import { useParams } from 'wouter';
 import { Page, Tabs } from '../../components/page.tsx';
-import { Queues } from './queues.tsx';
+import { Endpoints } from './endpoints.tsx';
+import { Queues } from './queues-tab.tsx';
 import { Tasks } from './tasks.tsx';
 import { WorkerList } from './worker-list.tsx';
 
 const TABS = [
   { href: '/workers', label: 'Queues', Part: Queues },
   { href: '/workers/list', label: 'Workers', Part: WorkerList },
+  { href: '/workers/endpoints', label: 'Endpoints', Part: Endpoints },
   { href: '/workers/tasks', label: 'Tasks', Part: Tasks },
 ] as const;
 

@@ -1,0 +1,349 @@
+/** Finds anything from every page: instances and sequences by the search, pages, and actions. Used by keyboard. */
+
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import type { SearchHit } from 'durable-workflow-engine-client';
+import {
+  ArrowLeftRight,
+  Clock,
+  GitBranch,
+  Keyboard,
+  ListTree,
+  LogOut,
+  type LucideIcon,
+  Play,
+  Plus,
+  Rocket,
+  Search,
+  SunMoon,
+} from 'lucide-react';
+import { type KeyboardEvent, type ReactNode, useEffect, useId, useState } from 'react';
+import { useLocation } from 'wouter';
+import { useEngine, useMaySee } from '../api/engine.tsx';
+import { StateBadge } from '../components/badge.tsx';
+import { ShortId } from '../components/copy.tsx';
+import { Dialog } from '../components/dialog.tsx';
+import { ErrorBox } from '../components/error-box.tsx';
+import { Time } from '../components/time.tsx';
+import { hrefOf } from '../lib/address.ts';
+import { useRested } from '../lib/rested.ts';
+import { NAVIGATION } from './navigation.ts';
+import styles from './palette.module.css';
+import { matching, type PaletteEntry, stepFrom } from './palette-entries.ts';
+import { signOut } from './queries.ts';
+import { noteRecent, recentOf } from './recent.ts';
+import { listShortcuts } from './shortcuts.tsx';
+import { switchTenant } from './tenant-address.tsx';
+import { useTheme } from './theme.ts';
+
+interface Entry extends PaletteEntry {
+  readonly icon: LucideIcon;
+  readonly detail?: string | undefined;
+  readonly beside?: ReactNode;
+  /** Absent: `onChoose` acts. */
+  readonly href?: string;
+  readonly onChoose?: () => void;
+}
+
+interface Group {
+  readonly name: string;
+  readonly entries: readonly Entry[];
+}
+
+/** Few, so that all groups are seen at once. */
+const HITS_MAX = 12;
+const PAGES_SHOWN = 5;
+
+export default function Palette({ onClose }: { readonly onClose: () => void }) {
+  const { tenant } = useEngine();
+  const [, go] = useLocation();
+  const [text, setText] = useState('');
+  const [chosen, setChosen] = useState<string>();
+  /** Enter was pressed before the hits had come. */
+  const [isAwaited, setAwaited] = useState(false);
+  const listId = useId();
+  const query = text.trim();
+  const { hits, isBusy, error } = useHits(query);
+  const groups = useGroups(query, hits);
+  const entries = groups.flatMap((group) => group.entries);
+  const active = entries.find(({ key }) => key === chosen) ?? entries[0];
+  const idOf = (key: string) => `${listId}-${key}`;
+
+  const open = (entry: Entry) => {
+    onClose();
+    if (entry.href === undefined) return entry.onChoose?.();
+    const { href, label, detail } = entry;
+    noteRecent(tenant, { href, label, detail });
+    go(href);
+  };
+  useEffect(() => {
+    if (!isAwaited || isBusy) return;
+    setAwaited(false);
+    if (active !== undefined) open(active);
+  });
+  useEffect(() => {
+    if (active !== undefined)
+      document.getElementById(idOf(active.key))?.scrollIntoView?.({ block: 'nearest' });
+  });
+
+  function onKey(event: KeyboardEvent) {
+    const by = ({ ArrowDown: 1, ArrowUp: -1 } as const)[event.key as 'ArrowDown' | 'ArrowUp'];
+    if (by !== undefined) {
+      event.preventDefault();
+      setChosen(
+        stepFrom(
+          entries.map(({ key }) => key),
+          active?.key,
+          by,
+        ),
+      );
+    } else if (event.key === 'Enter' && !event.nativeEvent.isComposing) {
+      event.preventDefault();
+      if (isBusy && chosen === undefined) setAwaited(true);
+      else if (active !== undefined) open(active);
+    }
+  }
+
+  const isEmpty = query !== '' && entries.length === 0 && !isBusy && !error;
+  return (
+    <Dialog title="Find" isBare onClose={onClose}>
+      <div className={styles.field}>
+        <Search size={18} aria-hidden />
+        <input
+          autoFocus
+          role="combobox"
+          aria-label="Find"
+          aria-expanded={entries.length > 0}
+          aria-controls={listId}
+          aria-autocomplete="list"
+          aria-activedescendant={active && idOf(active.key)}
+          autoComplete="off"
+          spellCheck={false}
+          placeholder="Id, idempotency key, order number, sequence, page…"
+          value={text}
+          onChange={(event) => {
+            setText(event.target.value);
+            setChosen(undefined);
+            setAwaited(false);
+          }}
+          onKeyDown={onKey}
+        />
+        <kbd className={styles.key}>Esc</kbd>
+      </div>
+      <div id={listId} role="listbox" aria-label="Results" className={styles.list}>
+        {groups.map(({ name, entries: own }) => (
+          // biome-ignore lint/a11y/useSemanticElements: a group of options, no fieldset
+          <div key={name} role="group" aria-labelledby={`${listId}-${name}`}>
+            <div id={`${listId}-${name}`} role="presentation" className={styles.group}>
+              {name}
+            </div>
+            {own.map((entry) => (
+              <Option
+                key={entry.key}
+                id={idOf(entry.key)}
+                entry={entry}
+                isActive={entry === active}
+                onPoint={() => setChosen(entry.key)}
+                onChoose={() => open(entry)}
+              />
+            ))}
+          </div>
+        ))}
+      </div>
+      {error && <ErrorBox error={error} />}
+      <p role="status" className={styles.status}>
+        {isBusy && 'Searching…'}
+        {isEmpty && (
+          <>
+            Nothing found. Values are found by their beginning, ids by their first eight characters.
+          </>
+        )}
+        {query === '' && entries.length === 0 && 'Type what you have at hand.'}
+      </p>
+    </Dialog>
+  );
+}
+
+function Option(props: {
+  readonly id: string;
+  readonly entry: Entry;
+  readonly isActive: boolean;
+  readonly onPoint: () => void;
+  readonly onChoose: () => void;
+}) {
+  const { id, entry, isActive } = props;
+  const Icon = entry.icon;
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents lint/a11y/useFocusableInteractive: the focus stays in the field, whose keys choose
+    <div
+      id={id}
+      role="option"
+      aria-selected={isActive}
+      className={styles.option}
+      onPointerMove={isActive ? undefined : props.onPoint}
+      onClick={props.onChoose}
+    >
+      <Icon size={17} aria-hidden />
+      <span className={styles.label}>{entry.label}</span>
+      {entry.detail && <span className={styles.detail}>{entry.detail}</span>}
+      {entry.beside && <span className={styles.beside}>{entry.beside}</span>}
+    </div>
+  );
+}
+
+/** The hits of the search; those of the text before stay until they have come. */
+function useHits(query: string) {
+  const { client, allowed } = useEngine();
+  const rested = useRested(query);
+  const maySearch = allowed.readAll || allowed.start;
+  const { data, isFetching, error } = useQuery({
+    queryKey: ['search.list', rested],
+    queryFn: ({ signal }) => client.search.list({ q: rested, limit: HITS_MAX }, { signal }),
+    enabled: maySearch && rested !== '',
+    placeholderData: keepPreviousData,
+  });
+  const isShown = maySearch && query !== '';
+  return {
+    hits: (isShown && data) || [],
+    isBusy: isShown && (isFetching || rested !== query),
+    error: isShown ? error : null,
+  };
+}
+
+/** Pages and actions come first: they are there at once, and what is chosen does not move when the hits come. */
+function useGroups(query: string, hits: readonly SearchHit[]): readonly Group[] {
+  const { tenant } = useEngine();
+  const pages = usePages();
+  const actions = useActions();
+  const of = (kind: SearchHit['kind']) =>
+    hits.filter((hit) => hit.kind === kind).map((hit) => entryOfHit(hit));
+  const groups: Group[] =
+    query === ''
+      ? [
+          { name: 'Recent', entries: recentOf(tenant).map(entryOfRecent) },
+          { name: 'Actions', entries: actions },
+        ]
+      : [
+          { name: 'Pages', entries: matching(pages, query).slice(0, PAGES_SHOWN) },
+          { name: 'Actions', entries: matching(actions, query) },
+          { name: 'Instances', entries: of('instance') },
+          { name: 'Sequences', entries: of('sequence') },
+        ];
+  return groups.filter(({ entries }) => entries.length > 0);
+}
+
+const entryOfRecent = ({ href, label, detail }: ReturnType<typeof recentOf>[number]): Entry => ({
+  key: `recent ${href}`,
+  icon: Clock,
+  ...{ href, label, detail },
+});
+
+const MATCHES: Record<SearchHit['matched_by'], string> = {
+  id: '',
+  idempotency_key: 'key ',
+  value: '',
+  name: '',
+};
+
+function entryOfHit(hit: SearchHit): Entry {
+  const { kind, id, sequence, version, state, created_at, matched_by, matched } = hit;
+  if (kind === 'sequence') {
+    const detail = `version ${version}, ${hit.namespace}`;
+    return { key: id, icon: GitBranch, label: sequence, detail, href: `/sequences/${id}` };
+  }
+  return {
+    key: id,
+    icon: ListTree,
+    label: `${MATCHES[matched_by]}${matched}`,
+    detail: `${sequence} ${version}`,
+    href: `/instances/${id}`,
+    beside: (
+      <>
+        <ShortId id={id} />
+        <Time at={created_at} />
+        {state && <StateBadge state={state} />}
+      </>
+    ),
+  };
+}
+
+function usePages(): readonly Entry[] {
+  const maySee = useMaySee();
+  return NAVIGATION.flatMap(({ label: words, items }) =>
+    items
+      .filter(({ href, isOfCluster }) => maySee(href) && !isOfCluster)
+      .map(({ href, label, icon }) => ({ key: href, href, label, icon, words })),
+  );
+}
+
+function useActions(): readonly Entry[] {
+  const { allowed, who } = useEngine();
+  const [theme, nextTheme] = useTheme();
+  const actions: readonly (Entry & { readonly isAllowed: boolean })[] = [
+    {
+      key: 'start',
+      label: 'Start an instance',
+      words: 'run new create',
+      icon: Play,
+      href: '/sequences',
+      isAllowed: allowed.start && allowed.readSequences,
+    },
+    {
+      key: 'failed',
+      label: 'Failed instances',
+      words: 'errors dead letters',
+      icon: ListTree,
+      href: hrefOf('/instances', { state: 'failed' }),
+      isAllowed: allowed.readAll || allowed.start,
+    },
+    {
+      key: 'publish',
+      label: 'New sequence',
+      words: 'publish create definition',
+      icon: Plus,
+      href: '/sequences/new',
+      isAllowed: allowed.publish,
+    },
+    {
+      key: 'release',
+      label: 'New release',
+      words: 'rollout canary create',
+      icon: Rocket,
+      href: hrefOf('/releases', { new: 'yes' }),
+      isAllowed: allowed.publish,
+    },
+    {
+      key: 'tenant',
+      label: 'Switch tenant',
+      words: 'change',
+      icon: ArrowLeftRight,
+      onChoose: switchTenant,
+      isAllowed: who.is_root,
+    },
+    {
+      key: 'theme',
+      label: 'Change theme',
+      detail: theme,
+      words: 'dark light mode',
+      icon: SunMoon,
+      onChoose: nextTheme,
+      isAllowed: true,
+    },
+    {
+      key: 'shortcuts',
+      label: 'Keyboard shortcuts',
+      words: 'keys help accessibility',
+      icon: Keyboard,
+      onChoose: listShortcuts,
+      isAllowed: true,
+    },
+    {
+      key: 'sign-out',
+      label: 'Sign out',
+      words: 'log off leave',
+      icon: LogOut,
+      onChoose: signOut,
+      isAllowed: !who.is_insecure,
+    },
+  ];
+  return actions.filter(({ isAllowed }) => isAllowed);
+}

@@ -1,0 +1,49 @@
+/** What became of the instances that a job has retried, read from the engine as they change. */
+
+import { useQuery } from '@tanstack/react-query';
+import type { BulkJob } from 'durable-workflow-engine-client';
+import { useEngine } from '../api/engine.tsx';
+import { formatCount } from '../lib/format.ts';
+
+/** The engine reads the state of each retried instance for it. */
+const PACE_MS = 3000;
+const OF_INTEREST_MS = 24 * 60 * 60 * 1000;
+
+export function isRetry({ request }: BulkJob): boolean {
+  return request.action === 'retry' && request.dry_run !== true;
+}
+
+/** Whether people still wait for the result. */
+export function isOfInterest(job: BulkJob, now: number): boolean {
+  return isRetry(job) && (job.ended_at === null || now - Date.parse(job.ended_at) < OF_INTEREST_MS);
+}
+
+export function useJob(id: string) {
+  const { client } = useEngine();
+  return useQuery({
+    queryKey: ['bulkJobs.get', id],
+    queryFn: ({ signal }) => client.bulkJobs.get(id, { signal }),
+    enabled: id !== '',
+    // The progress of a job over skipped instances changes none.
+    refetchInterval: ({ state }) => (state.data?.ended_at == null ? PACE_MS : false),
+    meta: { live: 'all', paceMs: PACE_MS },
+  });
+}
+
+/** @param props.job as last listed, until its outcome is read */
+export function RetryOutcome({ job }: { readonly job: BulkJob }) {
+  const read = useJob(job.id).data;
+  return <span className="whole">{outcomeText(read ?? { ...job, outcome: null })}</span>;
+}
+
+/** Such as `51 retried · 24 completed · 5 failed again · 22 running`. */
+export function outcomeText({ applied, outcome }: Pick<BulkJob, 'applied' | 'outcome'>) {
+  const parts: readonly (readonly [count: number | undefined, word: string])[] = [
+    [outcome?.completed, 'completed'],
+    [outcome?.failed, 'failed again'],
+    [outcome?.cancelled, 'cancelled'],
+    [outcome?.open, 'running'],
+  ];
+  const told = parts.flatMap(([count, word]) => (count ? [`${formatCount(count)} ${word}`] : []));
+  return [`${formatCount(applied)} retried`, ...told].join(' · ');
+}

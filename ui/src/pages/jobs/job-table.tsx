@@ -1,0 +1,71 @@
+/** Bulk jobs as rows: who changed what, how far it is, and what came of a retry. */
+
+import type { BulkJob, BulkJobState } from 'durable-workflow-engine-client';
+import { useEngine } from '../../api/engine.tsx';
+import { useAction } from '../../components/action.ts';
+import { Badge, type Tone } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { ShortId } from '../../components/copy.tsx';
+import { isOfInterest, RetryOutcome } from '../../components/retry-outcome.tsx';
+import { type Column, Table } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { formatCount } from '../../lib/format.ts';
+import { changeText, resultText } from './job-texts.ts';
+
+const TONES: Record<BulkJobState, Tone> = {
+  running: 'info',
+  cancelling: 'warn',
+  completed: 'ok',
+  cancelled: 'idle',
+  failed: 'danger',
+};
+
+const COLUMNS: readonly Column<BulkJob>[] = [
+  {
+    name: 'Change',
+    cell: (job) => (
+      <>
+        {changeText(job)} <ShortId id={job.id} />
+      </>
+    ),
+  },
+  {
+    name: 'State',
+    cell: ({ state, error }) => (
+      <>
+        <Badge tone={TONES[state]}>{state}</Badge> {error}
+      </>
+    ),
+  },
+  {
+    name: 'Result',
+    cell: (job) => (isOfInterest(job, Date.now()) ? <RetryOutcome job={job} /> : resultText(job)),
+  },
+  { name: 'Found', isNumber: true, cell: ({ matched }) => formatCount(matched) },
+  { name: 'By', cell: ({ requested_by }) => requested_by ?? <span className="dim">–</span> },
+  { name: 'Started', cell: ({ created_at }) => <Time at={created_at} /> },
+];
+
+/** The columns, with a way to stop a job for those who may. */
+export function useJobColumns(): readonly Column<BulkJob>[] {
+  const { client, allowed } = useEngine();
+  const cancel = useAction((id: string) => client.bulkJobs.cancel(id), {
+    done: () => 'The job is being cancelled. Instances that it has changed stay changed.',
+  });
+  if (!allowed.operate) return COLUMNS;
+  const end: Column<BulkJob> = {
+    name: 'Action',
+    cell: ({ id, state }) =>
+      state === 'running' && (
+        <Button isBusy={cancel.isBusy} onClick={() => cancel.run(id)}>
+          Cancel
+        </Button>
+      ),
+  };
+  return [...COLUMNS, end];
+}
+
+export function JobTable(props: { readonly label: string; readonly rows: readonly BulkJob[] }) {
+  const columns = useJobColumns();
+  return <Table {...props} columns={columns} idOf={({ id }) => id} />;
+}

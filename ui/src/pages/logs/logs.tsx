@@ -1,0 +1,127 @@
+/** What the steps of all instances of the tenant have logged, newest first. */
+
+import type { LogLine } from 'durable-workflow-engine-client';
+import { ScrollText } from 'lucide-react';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { AsOf } from '../../components/as-of.tsx';
+import { ButtonRow } from '../../components/button.tsx';
+import { Empty } from '../../components/error-box.tsx';
+import { FieldRow, FilterField, Select } from '../../components/field.tsx';
+import { useList } from '../../components/list.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import {
+  LineFields,
+  LogLines,
+  lineFilters,
+  TAIL_MS,
+  TailButton,
+} from '../../components/log-lines.tsx';
+import { Page, Panel } from '../../components/page.tsx';
+import { SequenceField } from '../../components/sequence-field.tsx';
+import { Pager } from '../../components/table.tsx';
+import { useFilters } from '../../lib/address.ts';
+import { AGES, sinceOf } from '../instances/filters.ts';
+
+const LINES_A_PAGE = 100;
+
+export default function Logs() {
+  const { client, tenant } = useEngine();
+  const [filters, change] = useFilters();
+  const { sequence, block, since, tail } = filters;
+  const isTail = tail !== 'no' && filters.cursor === undefined;
+  const asked = {
+    ...lineFilters(filters),
+    ...(sequence && { sequence }),
+    ...(block && { block_id: block }),
+  };
+  const list = useList<LogLine>(
+    ['logs.list', asked, since],
+    (page, options) => {
+      const from = sinceOf(since ?? '', Date.now());
+      return client.logs.list({ ...asked, ...page, since: from?.toISOString() }, options);
+    },
+    {
+      limit: LINES_A_PAGE,
+      enabled: tenant !== undefined,
+      refetchInterval: isTail && TAIL_MS,
+    },
+  );
+  return (
+    <Page title="Logs" about="Lines of workers and of the log handler, of all instances.">
+      <FieldRow>
+        <LineFields />
+        <SequenceField
+          isFilter
+          value={sequence ?? ''}
+          onChange={(name) => change({ sequence: name })}
+        />
+        <FilterField
+          label="Block"
+          value={block ?? ''}
+          onChange={(next) => change({ block: next })}
+        />
+        <Select
+          label="Stored"
+          value={since ?? ''}
+          options={AGES}
+          onChange={(next) => change({ since: next })}
+        />
+      </FieldRow>
+      <Panel
+        title="Log, newest first"
+        isFlush
+        actions={
+          <ButtonRow>
+            <AsOf query={list.query} />
+            <TailButton
+              isOn={isTail}
+              onToggle={() => change({ tail: isTail ? 'no' : undefined, cursor: undefined })}
+            />
+          </ButtonRow>
+        }
+      >
+        {tenant === undefined ? (
+          <Empty title="Choose a tenant" icon={<ScrollText size={26} aria-hidden />}>
+            <p>Logs are read for one tenant at a time.</p>
+          </Empty>
+        ) : (
+          <Loaded query={list.query} height={320}>
+            {({ items, nextCursor }) => (
+              <>
+                {items.length === 0 ? (
+                  <NoLines isMore={nextCursor !== undefined} />
+                ) : (
+                  <LogLines
+                    lines={items}
+                    placeOf={({ instance_id, sequence_name, block_id }) => (
+                      <Link href={`/instances/${instance_id}/logs`}>
+                        {sequence_name} / {block_id}
+                      </Link>
+                    )}
+                  />
+                )}
+                <Pager cursor={list.cursor} next={nextCursor} onPage={list.onPage} />
+              </>
+            )}
+          </Loaded>
+        )}
+      </Panel>
+    </Page>
+  );
+}
+
+function NoLines({ isMore }: { readonly isMore: boolean }) {
+  return (
+    <Empty
+      title={isMore ? 'No matches among the newest lines' : 'No matching lines'}
+      icon={<ScrollText size={26} aria-hidden />}
+    >
+      <p>
+        {isMore
+          ? 'The next page searches further back.'
+          : 'Workers and the log handler write lines; instances keep them for as long as they are kept.'}
+      </p>
+    </Empty>
+  );
+}
