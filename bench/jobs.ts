@@ -3,10 +3,13 @@
 import type { Job } from './job.js';
 import { cronJob } from './load/cron.js';
 import { idleJob } from './load/idle.js';
+import { keyedJobs } from './load/keyed.js';
 import { latenessJob } from './load/lateness.js';
 import { pendingJob } from './load/pending.js';
+import { pushJob } from './load/push.js';
 import { releaseJob } from './load/release.js';
 import { scaleJob } from './load/scale.js';
+import { waitJob } from './load/wait.js';
 import { workerJob } from './load/worker.js';
 import { microJob } from './micro/job.js';
 import { contextJob, minuteJob } from './paths/checks.js';
@@ -21,7 +24,10 @@ export const JOBS: readonly Job[] = [
   cronJob,
   latenessJob,
   workerJob,
+  pushJob,
   releaseJob,
+  ...keyedJobs,
+  waitJob,
   scaleJob,
   pendingJob,
   ...pathJobs,

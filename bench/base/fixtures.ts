@@ -67,6 +67,13 @@ export const EXTERNAL_SEQUENCE = sequenceBody('bench-external', [
   },
 ]);
 
+/** The same under a concurrency key with a free slot: the keys differ by the number of the order. */
+export const keyed = (sequence: JsonObject): JsonObject => ({
+  ...sequence,
+  name: `${sequence.name}-keyed`,
+  concurrency: { key: '{{ data.n }}', limit: 1_000_000 },
+});
+
 export const EVENT_NAME = 'payment.settled';
 
 /** Waits for an event whose key is the number of the instance, then for a worker. */
@@ -153,6 +160,7 @@ export function orderRecord(id: string): InstanceRecord {
       },
     },
     NOW,
+    undefined,
   );
 }
 

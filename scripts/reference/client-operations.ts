@@ -225,9 +225,10 @@ function answerType(writer: TypeWriter, { route, described, answers, pages }: De
   const responses = described.responses as Record<string, JsonObject>;
   const types = Object.keys(route.replies)
     .filter((status) => Number(status) < 300)
-    .map(
-      (status) => (responses[status]?.content as Record<string, JsonObject>)?.['application/json'],
-    )
+    .map((status) => responses[status]?.content as Record<string, JsonObject> | undefined)
+    // Plain text beside JSON is for providers, which do not use the client.
+    .filter((content) => content === undefined || content['application/json'] !== undefined)
+    .map((content) => content?.['application/json'])
     .map((media) =>
       media === undefined ? 'void' : writer.typeOf(media.schema as Schema, false, '    '),
     );
@@ -254,7 +255,7 @@ function rowText({ route, body, query, filling, pages, answers }: Described): st
     key: filling?.key,
     pages,
     isRepeatable: isListed(route) ? true : undefined,
-    isParked: route.isParked,
+    isParked: route.isParked ?? route.mayWait,
     answers: answers === 'json' ? undefined : answers,
   });
 }

@@ -85,8 +85,13 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorText } = {
   },
   ENG_INPUT_SCHEMA: {
     means:
-      '`context.data` of a new instance does not conform to the `input_schema` of its sequence.',
-    remedy: 'Correct the data.',
+      'A new instance does not fit its sequence: `context.data` does not conform to the `input_schema`, or gives no key for a limit; or it brings a `concurrency_key` although the sequence has `concurrency`.',
+    remedy: 'Correct the data, or omit the key.',
+  },
+  ENG_TEMPLATE: {
+    means:
+      'A template of a [trigger](../triggers.md) comes to null, to a blank text, or to one that is too long. The message names its member.',
+    remedy: 'Correct the template or the request, or give the template a fallback.',
   },
   ENG_TOO_MANY_CONNECTIONS: {
     means:

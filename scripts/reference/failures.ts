@@ -11,6 +11,7 @@ const MEMBERS: { readonly [Kind in WaitKind]: string } = {
   start: '',
   handoff: '`reason`: `transferring`, `moved`, `imported`',
   slot: '`key`, `max_concurrency`, `holders` (at most 20), `ahead` in the queue',
+  throttle: '`key`, `ahead` in the queue',
   signal: '',
   task: '`task_id`, `handler`, `queue`, `lost_claims` if any, `workers` that polled for it within 60 s, and the last poll',
   worker: '`task_id`, `worker_id`, `heartbeat_at`, `lost_claims` if any',

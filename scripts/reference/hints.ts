@@ -34,7 +34,10 @@ const ANSWERED = hint(
   'versions only grow, and a shard keeps what it has settled',
 );
 const PERMITS =
-  'the rows of the key are read every 5 s, when a peer was replaced, and at the start (`LOAD_SQL.permitWaiters`)';
+  'every 5 s, when a peer was replaced, and at the start the keys with work are found, and their rows read ' +
+  '(`LOAD_SQL.permitKeysWithWork`)';
+const STARTS =
+  'the rows of the key are read every 5 s, when a peer was replaced, and at the start (`LOAD_SQL.startWaiters`)';
 const EVENTS =
   'the keys with waits and events are read every 30 s, when a peer was replaced, and at the start ' +
   '(`LOAD_SQL.dueEventKeys`)';
@@ -52,6 +55,31 @@ const MESSAGES: Readonly<Record<Kind, Hint | Kind>> = {
     UNANSWERED,
     'the caller asks again with its key',
     'the id follows from the key',
+  ),
+  'create.ask': hint(
+    'shard of a batch → shard of a key',
+    UNANSWERED,
+    'the caller gets 503 when a shard is lost, and asks again with its keys',
+    'the id follows from the key',
+  ),
+  'create.answer': 'create.ask',
+  'result.ask': hint(
+    'creation → instance',
+    UNANSWERED,
+    'the caller gets 503 when a shard is lost, and asks again with its key',
+    'a request is parked once, and answered once',
+  ),
+  collect: hint(
+    'creation → key of collected creations',
+    UNANSWERED,
+    'the caller asks again with its key; due starts are scanned for every 30 s (`LOAD_SQL.dueStarts`)',
+    '`instance_keys`; without a key, the id of the creation is remembered',
+  ),
+  'collect.answer': hint(
+    'key of collected creations → schedule',
+    '`instance_keys`',
+    'the schedule asks again after 30 s',
+    'only a request that waits takes an answer',
   ),
   request: hint(
     'shard → shard',
@@ -132,8 +160,38 @@ const MESSAGES: Readonly<Record<Kind, Hint | Kind>> = {
   'permit.left': hint(
     'instance → key',
     'the row of the instance in `permit_requests` is gone, or has a higher number',
-    'the same read',
+    'the same read; a key that is full, and was read more than 5 s ago, is read again before somebody waits or is refused',
     'the number of the request',
+  ),
+  'permit.denied': hint(
+    'key → instance',
+    '`permit_requests.when_full`',
+    'the same read: an arrival without a slot is cancelled, or makes the oldest holder end',
+    'the number of the request; an instance that is being cancelled ignores it',
+  ),
+  'start.wanted': hint(
+    'instance → throttle',
+    '`start_requests`',
+    STARTS,
+    'a known instance changes nothing',
+  ),
+  'start.granted': hint(
+    'throttle → instance',
+    '`start_requests` still has the instance',
+    'the same read: the instance gets another grant',
+    'an instance that has started gives it back',
+  ),
+  'start.left': hint(
+    'instance → throttle',
+    '`start_requests` has no row',
+    'a grant for it is given back',
+    'an unknown instance changes nothing',
+  ),
+  'start.used': hint(
+    'instance → throttle',
+    '`start_grants.granted_at`, the latest time of use',
+    'the throttle assumes that time',
+    'a grant that is not open is ignored',
   ),
   'rate.asked': RATE_ASKED,
   'rate.granted': 'rate.asked',
@@ -167,6 +225,24 @@ const MESSAGES: Readonly<Record<Kind, Hint | Kind>> = {
     '`events.targets`',
     'the same read: a target that has not answered gets the event again',
     'the id of the wait, which ends with its event; `event_takes`',
+  ),
+  'event.cancels': hint(
+    'event key → shards',
+    '`event_cancels`',
+    'orders without an outcome are read every 30 s, and at the start (`LOAD_SQL.pendingCancels`)',
+    'reading has no effect on rows',
+  ),
+  'start.cancels': hint(
+    'event key → shards',
+    '`collected_cancels`',
+    'before a start, every 30 s, and at the start of a shard (`LOAD_SQL.orderedStarts`)',
+    'the unit that carries out an order removes its row',
+  ),
+  'event.cancel': hint(
+    'shard → its instance',
+    '`event_cancels`',
+    'the same read',
+    'the first outcome of an order stays, and a second cancel changes nothing',
   ),
   'event.taken': hint(
     'instance → event key',
@@ -210,6 +286,22 @@ const MESSAGES: Readonly<Record<Kind, Hint | Kind>> = {
     'reading has no effect on rows',
   ),
   'subscriptions.settled': { ...ANSWERED, way: 'shard → subscriptions' },
+  'rates.read': hint(
+    'rate limits → shards',
+    '`rate_limits`',
+    `${RETOLD}; every shard reads all rows before its first step, and after a new writer ` +
+      '(`LOAD_SQL.allRatePatterns`)',
+    'reading has no effect on rows',
+  ),
+  'rates.settled': { ...ANSWERED, way: 'shard → rate limits' },
+  'endpoints.read': hint(
+    'worker endpoints → shards',
+    '`worker_endpoints`',
+    `${RETOLD}; every shard reads all rows at its start and after a new writer ` +
+      '(`LOAD_SQL.allEndpoints`)',
+    'reading has no effect on rows',
+  ),
+  'endpoints.settled': { ...ANSWERED, way: 'shard → worker endpoints' },
   'family.message': hint(
     'instance → its child or its parent',
     '`kin_notes`',

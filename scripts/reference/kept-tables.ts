@@ -44,6 +44,27 @@ const ROWS: readonly Row[] = [
     INSTANCE,
     'steps that wait for events, and the events that they took',
   ],
+  [
+    'search_terms',
+    INSTANCE,
+    'the values by which an instance is found, where its sequence has searchable members',
+  ],
+  ['cancel_waits', INSTANCE, 'the events that cancel live instances'],
+  [
+    'event_cancels',
+    'the event key, then the instance',
+    'instances that events cancel: inserted with the event, completed by the instance',
+  ],
+  [
+    'collected_waits',
+    'the key of collected creations',
+    'the events that take out creations that are still collected',
+  ],
+  [
+    'collected_cancels',
+    'the event key, then the key of collected creations',
+    'orders to take such creations out: inserted with the event, removed by the unit that carries them out',
+  ],
   ['events', 'the event key', 'events with their targets, and the triggers yet to fire'],
   ['approvals', INSTANCE, 'gates, open and closed; partial indexes serve the list of open ones'],
   [
@@ -54,10 +75,26 @@ const ROWS: readonly Row[] = [
   [
     'permit_requests',
     INSTANCE,
-    'requests for slots of concurrency keys, in the order of admission',
+    'requests for slots of concurrency keys, in the order of admission; `has_slot`: the creation took the slot',
   ],
-  ['permits', 'the concurrency key', 'taken slots'],
-  ['rate_limits rate_grants', 'the rate limit', 'limits, and the grants in their windows'],
+  ['permits', 'the concurrency key', 'slots of instances that waited'],
+  ['start_requests', INSTANCE, 'instances that a throttle puts off, in the order of their starts'],
+  ['start_grants', 'the throttle', 'starts in its window'],
+  [
+    'rate_limits rate_grants',
+    'the rate limit',
+    'limits, and the grants in their windows; patterns: RatePatternRows of the first shard, replicated to every shard',
+  ],
+  [
+    'pending_starts collected_items',
+    'the key of collected creations',
+    'instances that are yet to start, with the creations of their sequence; removed by the unit that starts them',
+  ],
+  [
+    'instance_keys',
+    'the key of collected creations, then the instance',
+    'idempotency keys of collected creations; removed with their instance',
+  ],
   ['cron_schedules', 'the schedule', 'schedules with the next or current fire'],
   ['sequences', FIRST('Catalog'), 'immutable definitions'],
   [
@@ -105,11 +142,16 @@ const ROWS: readonly Row[] = [
     FIRST('tenantLimitOperations'),
     'limits of tenants; the front thread has all of them in memory',
   ],
-  ['bulk_jobs', FIRST('BulkJobs'), 'changes of many instances that continue after the answer'],
+  ['bulk_jobs', FIRST('BulkJobs'), 'changes of many instances, in the request or after its answer'],
   [
     'bulk_changes',
     'the instance, then BulkJobs',
     'instances that a job has changed and not yet counted',
+  ],
+  [
+    'bulk_retries',
+    'the instance, then BulkJobs',
+    'instances that a job has retried, of the last seven days; their states are its outcome',
   ],
   ['credentials', FIRST('Credentials'), 'sealed credentials of steps, read for each call'],
   ['triggers', FIRST('Triggers'), 'triggers, read for each fire and each event'],
@@ -119,11 +161,31 @@ const ROWS: readonly Row[] = [
     FIRST('Subscriptions'),
     'subscriptions; every shard has all of them in memory',
   ],
+  [
+    'worker_endpoints',
+    FIRST('Endpoints'),
+    'worker endpoints; each is in the memory of the shard that serves it',
+  ],
   ['webhook_deliveries', 'Webhooks', 'delivery attempts of the last seven days'],
   [
     'activity',
     'each shard',
     'created and ended instances by tenant and minute, of the last seven days',
+  ],
+  [
+    'queue_minutes',
+    'each shard',
+    'tasks that came, were taken and ended by queue and minute, of the last seven days',
+  ],
+  [
+    'step_activity',
+    'each shard',
+    'ended blocks by version and five minutes, of the last seven days',
+  ],
+  [
+    'actions',
+    'the owner of what a request changes',
+    'what requests of people and keys have changed; never updated',
   ],
   ['workers', 'the queues', 'when each worker was last seen, written at most every 15 s'],
   [

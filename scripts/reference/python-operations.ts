@@ -102,7 +102,6 @@ function methodText(document: JsonObject, types: PythonTypes, mode: Mode, route:
   const paths = document.paths as Record<string, Record<string, JsonObject>>;
   const operation = paths[route.path]?.[route.method.toLowerCase()] ?? {};
   const parameters = (operation.parameters ?? []) as unknown as Parameter[];
-  const inPath = parameters.filter((one) => one.in === 'path').map(pathArgument);
   const query = parameters
     .filter((one) => one.in === 'query')
     .map((one) => queryArgument(types, one));
@@ -111,6 +110,10 @@ function methodText(document: JsonObject, types: PythonTypes, mode: Mode, route:
   const named = [...(body.members ?? []), ...query].sort(
     (a, b) => Number(b.isRequired) - Number(a.isRequired),
   );
+  const inPath = parameters
+    .filter((one) => one.in === 'path')
+    .map((one) => pathArgument(one, route, named));
+  checkDistinct([...inPath, ...named], route);
   const isRequired = route.isBodyOptional !== true;
   const whole = body.isFree
     ? [{ name: 'body', wire: '', type: 'JsonObject', isRequired, about: '' }]
@@ -127,7 +130,7 @@ function methodText(document: JsonObject, types: PythonTypes, mode: Mode, route:
   ];
   const short = `    ${isAwaited ? 'async ' : ''}def ${name}(${head.join(', ')}) -> ${result}:`;
   const long = `    ${isAwaited ? 'async ' : ''}def ${name}(\n${head
-    .map((one) => `        ${one},\n`)
+    .map((one) => `        ${wrapped(one)},\n`)
     .join('')}    ) -> ${result}:`;
   const call = isList ? 'self._pages' : `${isAwaited ? 'await ' : ''}self._call`;
   const sent = [
@@ -147,6 +150,8 @@ function methodText(document: JsonObject, types: PythonTypes, mode: Mode, route:
 }
 
 const WIDTH = 100;
+/** Of what a method takes. */
+const ARGUMENT_INDENT = 8;
 /** Of what a method calls with. */
 const ARGUMENTS_INDENT = 12;
 /** What makes a list one with pages. */
@@ -158,8 +163,20 @@ const requiredIn = (parameters: readonly Parameter[]) =>
 const listType = ({ isAsync }: Mode, item: string) =>
   isAsync ? `AsyncPages[models.${item}]` : `Page[models.${item}]`;
 
-function pathArgument({ name }: Parameter): Argument {
-  return { name: memberName(name), wire: name, type: 'str', isRequired: true, about: '' };
+/** `id`, or such as `instance_id` where the body has a member of this name, too. */
+function pathArgument({ name }: Parameter, { path }: Route, named: readonly Argument[]): Argument {
+  const [, resource = ''] = path.split('/');
+  const short = memberName(name);
+  const isTaken = named.some((one) => one.name === short);
+  const long = `${snakeCase(resource).replace(/s$/, '')}_${short}`;
+  return { name: isTaken ? long : short, wire: name, type: 'str', isRequired: true, about: '' };
+}
+
+/** Python refuses the whole module for one argument that a method has twice. */
+function checkDistinct(named: readonly Argument[], { id }: Route): void {
+  const names = named.map(({ name }) => name);
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice !== undefined) throw new Error(`${id}: the argument ${twice} is there twice`);
 }
 
 function queryArgument(types: PythonTypes, parameter: Parameter): Argument {
@@ -246,6 +263,16 @@ function argumentText({ name, type, isRequired }: Argument): string {
   return `${name}: ${type}${isOpen ? '' : ' | None'} = None`;
 }
 
+/** As its linter asks: the words of a long list stand in lines of their own. */
+function wrapped(argument: string): string {
+  if (argument.length + ARGUMENT_INDENT + 1 <= WIDTH) return argument;
+  const indent = ' '.repeat(ARGUMENT_INDENT);
+  return argument.replace(/Literal\[(.+)\] \|/, (_, words: string) => {
+    const lines = words.split(', ').map((word) => `${indent}    ${word},\n`);
+    return `Literal[\n${lines.join('')}${indent}]\n${indent}|`;
+  });
+}
+
 /** What a success is read as. */
 interface Answer {
   readonly annotation: string;
@@ -262,12 +289,16 @@ function answerOf(operation: JsonObject, types: PythonTypes): Answer {
     ([status, { headers }]) =>
       status.startsWith('2') && !('preference-applied' in ((headers ?? {}) as JsonObject)),
   );
-  const shapes = replies.map(([, { content }]) => {
-    const [type = '', media] =
-      Object.entries((content ?? {}) as Record<string, JsonObject>)[0] ?? [];
-    if (type === '') return 'None';
-    if (type !== 'application/json') return type.startsWith('text/') ? 'str' : 'bytes';
-    return types.typeOf(media?.schema as Shape, '', 'kept');
+  const contents = replies.map(
+    ([, { content }]) => Object.entries((content ?? {}) as Record<string, JsonObject>)[0] ?? [],
+  );
+  const hasJson = contents.some(([type]) => type === 'application/json');
+  const shapes = contents.flatMap(([type = '', media]) => {
+    if (type === '') return ['None'];
+    if (type === 'application/json') return [types.typeOf(media?.schema as Shape, '', 'kept')];
+    // Plain text beside JSON is for providers, which do not use the client.
+    if (hasJson) return [];
+    return [type.startsWith('text/') ? 'str' : 'bytes'];
   });
   const distinct = [...new Set(shapes)].sort((a, b) => Number(a === 'None') - Number(b === 'None'));
   const inModule = distinct.map(qualified);

@@ -24,7 +24,8 @@ const FLOOR = `${GROUND} src/db src/http actors/runtime`;
 
 const FEATURES =
   'actors/catalog actors/credential actors/event actors/webhook actors/writer actors/limits actors/release ' +
-  'actors/trigger actors/instance actors/bulk actors/continuity actors/feed actors/queue actors/schedule actors/activity';
+  'actors/trigger actors/instance actors/bulk actors/continuity actors/feed actors/queue actors/push ' +
+  'actors/pending-start actors/schedule actors/activity actors/action';
 
 /** From the ground up: what everybody may import, the wire, what is pure, and who puts all of it together. */
 export const ROOMS: readonly Room[] = [
@@ -49,6 +50,11 @@ export const ROOMS: readonly Room[] = [
   room('actors/event', 'events, and waits for them', FLOOR),
   room('actors/webhook', 'the outbox, subscriptions, deliveries', `${FLOOR} src/handlers`),
   room('actors/writer', 'the lanes', 'src/base src/metrics src/db'),
+  room(
+    'actors/action',
+    'what people and keys have changed',
+    'schema src/base src/db src/http actors/runtime',
+  ),
   room('src/cluster', 'cells: which tenants are served where', 'src/base schema src/db src/http'),
   room(
     'actors/limits',
@@ -56,12 +62,12 @@ export const ROOMS: readonly Room[] = [
     `${FLOOR} actors/catalog`,
   ),
   room('actors/release', 'routing between versions, gates, replays', `${FLOOR} actors/catalog`),
-  room('actors/trigger', 'starts from outside', `${FLOOR} actors/event`),
   room(
     'actors/instance',
     'instances, their tasks, outputs and notes',
     `${FLOOR} src/metrics actors/catalog actors/event actors/webhook actors/release`,
   ),
+  room('actors/trigger', 'starts from outside', `${FLOOR} actors/event actors/instance`),
   room('actors/bulk', 'changes of many instances', `${FLOOR} actors/catalog actors/instance`),
   room(
     'actors/continuity',
@@ -75,6 +81,16 @@ export const ROOMS: readonly Room[] = [
   ),
   room('actors/queue', 'tasks for workers', `${FLOOR} actors/credential actors/instance`),
   room(
+    'actors/push',
+    'tasks delivered to worker endpoints',
+    `${FLOOR} src/handlers src/metrics actors/queue`,
+  ),
+  room(
+    'actors/pending-start',
+    'creations that sequences collect',
+    `${FLOOR} actors/catalog actors/event actors/release actors/instance`,
+  ),
+  room(
     'actors/schedule',
     'what starts at times',
     `${FLOOR} actors/catalog actors/release actors/instance`,
@@ -82,8 +98,7 @@ export const ROOMS: readonly Room[] = [
   room(
     'actors/activity',
     'statistics',
-    'src/base schema src/db src/http actors/runtime src/metrics actors/catalog actors/release ' +
-      'actors/instance actors/queue',
+    `${FLOOR} src/metrics actors/catalog actors/release actors/instance actors/queue`,
   ),
   room(
     'actors/shard',

@@ -87,6 +87,7 @@ const share = (total: number, parts: number, index: number): number =>
 function printTable(plan: Plan, summaries: readonly RoundSummary[]): void {
   const sum = (value: (summary: RoundSummary) => number) =>
     summaries.reduce((total, summary) => total + value(summary), 0);
+  const names = [...new Set(summaries.flatMap(({ promised }) => Object.keys(promised)))].sort();
   const rows: [string, string | number][] = [
     ['seed', plan.seed],
     ['kills', sum(({ kills }) => kills)],
@@ -94,6 +95,10 @@ function printTable(plan: Plan, summaries: readonly RoundSummary[]): void {
     ['faults that ended by themselves', sum(({ hardships }) => hardships)],
     ['owners replaced', sum(({ takeOvers }) => takeOvers)],
     ['instances', sum(({ instances }) => instances)],
+    ...names.map((name): [string, number] => [
+      `  ${name}`,
+      sum(({ promised }) => promised[name] ?? 0),
+    ]),
     ['tasks', sum(({ tasks }) => tasks)],
     ['requests acknowledged', sum(({ requests }) => requests.acknowledged)],
     ['requests refused', sum(({ requests }) => requests.refused)],

@@ -25,7 +25,7 @@ export async function openCells(database_url: string): Promise<Record<string, st
     select 'shop-' || n, case when n % 3 = 0 then 'america_1' else 'europe_2' end, 'hash', 0
     from generate_series(1, 1260) n;
     insert into cluster.engines (id, cell, address, role, version, lag_ms, migration, key_ids, seen_at)
-    select cell || role || n, cell, '10.0.' || n || '.7:8080', role, '0.8.0', lag, 1, '{}',
+    select cell || role || n, cell, '10.0.' || n || '.7:8080', role, '0.9.0', lag, 1, '{}',
       now() + interval '1 hour'
     from (values ('europe_2', 'owner', 4, 2), ('europe_2', 'standby', 5, null), ('america_1', 'owner', 8, 9))
       engines (cell, role, n, lag);

@@ -46,6 +46,9 @@ const APPROVE = step(
         { label: 'Refuse', value: 'refuse' },
       ],
       allow_comment: true,
+      approvers: ['sales'],
+      timeout: 3 * 24 * 3_600_000,
+      escalation_handler: 'ask-the-boss',
     },
   },
 );
@@ -104,7 +107,8 @@ const ORDER_INPUT = {
 };
 
 const order = (version: number, blocks: readonly Block[]): CreateSequence => {
-  return { namespace: SHOP, name: ORDER, version, blocks, input_schema: ORDER_INPUT };
+  const searchable = ['order'];
+  return { namespace: SHOP, name: ORDER, version, blocks, input_schema: ORDER_INPUT, searchable };
 };
 
 // ---------------------------------------------------------------- one of every kind
@@ -315,6 +319,21 @@ export const SEQUENCES: readonly CreateSequence[] = [
     'bank-transfer',
     step('transfer', 'log', { message: 'transferred' }, { rate_limit_key: 'bank' }),
   ),
+  {
+    ...only(SHOP, 'customs', step('declare', 'declare_customs', { order: '{{data.order}}' })),
+    concurrency: { key: '{{data.warehouse}}', limit: 1 },
+    throttle: { limit: 60, per_ms: 60_000, burst: 10 },
+    cancel_on: [{ event: 'order.cancelled', key: '{{data.order}}' }],
+  },
+  only(SHOP, 'courier', step('book', 'book_courier', { parcel: '{{data.parcel}}' })),
+  {
+    ...only(SHOP, 'search-index', log('index', '{{data.item}} can be found')),
+    debounce: { key: '{{data.item}}', wait_ms: 3_600_000, max_wait_ms: 86_400_000 },
+  },
+  {
+    ...only(BILLING, 'supplier-order', log('order', 'ordered')),
+    batch: { key: '{{data.supplier}}', size: 20, wait_ms: 21_600_000 },
+  },
   only(BILLING, 'stock-count', step('count', 'sleep', { duration_ms: 86_400_000 })),
   only(
     BILLING,

@@ -17,6 +17,15 @@ import { CARDS, startWorkers } from './workers.js';
 export const SHOP_ENV = {
   ENGINE_ALLOW_INTERNAL_URLS: 'true',
   ENGINE_ENCRYPTION_KEY: 'a7'.repeat(32),
+  ENGINE_UI_LINKS: JSON.stringify([
+    { label: 'Logs', url: 'https://logs.example/?q={instance_id}' },
+    { label: 'Trace', url: 'https://traces.example/{trace_id}' },
+    {
+      label: 'Logs of the step',
+      url: 'https://logs.example/?q={instance_id}+{block_id}',
+      on: 'step',
+    },
+  ]),
 } as const;
 
 export const TENANT = 'acme';
@@ -60,6 +69,8 @@ export interface ShopInstances {
   readonly saga: string;
   /** No worker serves its handler. */
   readonly starving: string;
+  /** Waits for the slot of one whose endpoint is paused. */
+  readonly queued: string;
 }
 
 export interface ShopKeys {
@@ -104,14 +115,19 @@ export async function openShop({ url, apiKey, tenant = TENANT }: ShopOptions): P
   receiver.answer('/orders-down', statusOf(503, 'the receiver is being updated'));
   const sequences = await storeSequences(client);
   const settings = keepSettings(client, sequences, tenant);
-  await Promise.all([subscribe(client, receiver), settings, openNeighbour(clientOf(neighbour))]);
+  await Promise.all([
+    subscribe(client, receiver),
+    settings,
+    serveEndpoints(client, receiver),
+    openNeighbour(clientOf(neighbour)),
+  ]);
   const keys = await mintKeys(client, tenant, neighbour);
-  const workers = await startWorkers(
-    new Client({ url, apiKey: apiKey === null ? undefined : keys.worker, tenant }),
-  );
+  const by = (key: keyof ShopKeys) =>
+    new Client({ url, apiKey: apiKey === null ? undefined : keys[key], tenant });
+  const workers = await startWorkers(by('worker'));
   const run = runner(client, sequences);
-  const instances = await runInstances(client, run);
-  const canary = await release(client, sequences);
+  const instances = await runInstances(client, run, by('operator'));
+  const canary = await release(client, sequences, by('publisher'));
   return {
     tenant,
     neighbour,
@@ -148,6 +164,17 @@ async function subscribe(client: Client, receiver: Receiver): Promise<void> {
   });
 }
 
+/** Nothing listens at the address of `customs`, so that it is paused. */
+async function serveEndpoints(client: Client, receiver: Receiver): Promise<void> {
+  const secret = 'whsec_c29tZSByYW5kb20gYnl0ZXMgb2YgdGhlIHNob3A=';
+  await client.workerEndpoints.put('couriers', {
+    ...{ handlers: ['book_courier'], url: receiver.url('/couriers'), secret },
+  });
+  await client.workerEndpoints.put('customs', {
+    ...{ handlers: ['declare_customs'], url: 'http://127.0.0.1:9/tasks', secret, concurrency: 2 },
+  });
+}
+
 async function keepSettings(
   client: Client,
   sequences: ReadonlyMap<string, string>,
@@ -179,6 +206,11 @@ async function keepSettings(
     secret: 'correct horse battery staple',
   });
   await client.triggers.create({
+    slug: slug('stripe-in'),
+    publish: { event: 'stripe.{{ body.type }}', key: '{{ body.data.object.metadata.order }}' },
+    verify: { scheme: 'stripe', secret: 'whsec_of_the_payments' },
+  });
+  await client.triggers.create({
     slug: slug('on-refund-asked'),
     namespace: BILLING,
     sequence_name: 'bank-transfer',
@@ -197,6 +229,7 @@ async function keepSettings(
   const wanted = { event_name: 'newsletter.wanted', producer_event_id: 'form-17' };
   await client.events.send({ ...wanted, payload: { by: 'zoe@shop.example' } });
   await client.rateLimits.put('bank', { max_count: 2, window_seconds: 3_600 });
+  await client.rateLimits.put('bank:*', { max_count: 5, window_seconds: 60 });
   await client.rateLimits.put('newsletter', { max_count: 100, window_seconds: 60 });
 }
 
@@ -205,14 +238,15 @@ async function mintKeys(client: Client, tenant: string, neighbour: string): Prom
     name: string,
     capability: Exclude<keyof ShopKeys, 'neighbour'>,
     tenant_id = tenant,
-  ) => (await client.apiKeys.mint({ tenant_id, name, capabilities: [capability] })).secret;
+    groups: readonly string[] = [],
+  ) => (await client.apiKeys.mint({ tenant_id, name, capabilities: [capability], groups })).secret;
   const old = { tenant_id: tenant, name: 'old back office' };
   const revoked = await client.apiKeys.mint({ ...old, capabilities: ['operator', 'secrets'] });
   await client.apiKeys.revoke(revoked.id);
   return {
     operator: await mint('night shift', 'operator'),
     auditor: await mint('audit', 'auditor'),
-    approver: await mint('sales desk', 'approver'),
+    approver: await mint('sales desk', 'approver', tenant, ['sales']),
     publisher: await mint('build server', 'publisher'),
     starter: await mint('web shop', 'starter'),
     worker: await mint('workers', 'worker'),
@@ -265,7 +299,8 @@ const orderOf = (number: number, card: string, more: object = {}) => ({
 const DAY_MS = 86_400_000;
 const inDays = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString();
 
-async function runInstances(client: Client, run: Run): Promise<ShopInstances> {
+/** @param person who pauses, cancels and retries */
+async function runInstances(client: Client, run: Run, person: Client): Promise<ShopInstances> {
   let number = 1_000;
   const order = (card: string, more: object = {}, of: Partial<CreateInstance> = {}) => {
     number += 1;
@@ -317,6 +352,13 @@ async function runInstances(client: Client, run: Run): Promise<ShopInstances> {
   const slots = { concurrency_key: 'warehouse-7', max_concurrency: 1 };
   const counting = await run('stock-count 1', {}, slots);
   const nextCount = await run('stock-count 1', {}, slots);
+  const [declaring, queued] = [
+    await run('customs 1', { order: 'order-1001', warehouse: 'Hamburg' }),
+    await run('customs 1', { order: 'order-1002', warehouse: 'Hamburg' }),
+  ];
+  const booked = await run('courier 1', { parcel: 'P-7' });
+  for (const item of ['lamp', 'lamp', 'desk', 'lamp']) await run('search-index 1', { item });
+  for (const item of ITEMS) await run('supplier-order 1', { supplier: 'Nordholz', item });
   const paused = await order(CARDS.good, { item: 'yacht', amount: 12_000 });
   const cancelled = await order(CARDS.good, { item: 'yacht', amount: 13_000 });
   await order(CARDS.good, {}, { next_fire_at: inDays(1) });
@@ -325,14 +367,18 @@ async function runInstances(client: Client, run: Run): Promise<ShopInstances> {
   const all = (ids: readonly string[], state: string) =>
     Promise.all(ids.map((id) => until(client, id, state)));
   await all([...asked, paused, cancelled, everyKind, ...subscriptions, ...reports], 'waiting');
-  await client.instances.signal(paused, { signal_type: 'pause' });
-  await client.instances.signal(cancelled, { signal_type: 'cancel' });
-  await all([...ended, loop, forEach], 'completed');
+  await person.instances.signal(paused, { signal_type: 'pause' });
+  await person.instances.signal(cancelled, { signal_type: 'cancel' });
+  await all([...ended, loop, forEach, booked], 'completed');
   await all(failed, 'failed');
+  const ids = deadBank.slice(1);
+  await person.instances.batchAction({ filter: { ids }, action: 'retry' });
+  await all(ids, 'failed');
   await all([paused], 'paused');
   await all([cancelled], 'cancelled');
   await all([counting], 'running');
-  await all([nextCount], 'scheduled');
+  await all([declaring], 'waiting');
+  await all([nextCount, queued], 'scheduled');
   return {
     declined,
     deadBank: first(deadBank),
@@ -348,25 +394,31 @@ async function runInstances(client: Client, run: Run): Promise<ShopInstances> {
     parent: failed[declined.length + deadBank.length + 2] as string,
     saga: failed[declined.length + deadBank.length + 3] as string,
     starving: first(reports),
+    queued,
   };
 }
 
 // ---------------------------------------------------------------- releases
 
 /** Resolves with the one under way; others are promoted, rolled back by a gate, and a draft. */
-async function release(client: Client, ids: ReadonlyMap<string, string>): Promise<Release> {
+/** @param publisher who decides about releases */
+async function release(
+  client: Client,
+  ids: ReadonlyMap<string, string>,
+  publisher: Client,
+): Promise<Release> {
   const create = (name: string, from: number, to: number, gates: Release['gates'] = []) =>
-    client.releases.create({
+    publisher.releases.create({
       baseline_sequence_id: ids.get(`${name} ${from}`) ?? '',
       candidate_sequence_id: ids.get(`${name} ${to}`) ?? '',
       gates,
     });
   const canary = async (started: Promise<Release>, percent: number) => {
     const { id } = await started;
-    await client.releases.validate(id, { skip: true });
-    return client.releases.canary(id, { percent });
+    await publisher.releases.validate(id, { skip: true });
+    return publisher.releases.canary(id, { percent });
   };
-  await client.releases.promote((await canary(create(ORDER, 1, 2), 100)).id);
+  await publisher.releases.promote((await canary(create(ORDER, 1, 2), 100)).id);
   await create(ORDER, 2, 3);
 
   const gates: Release['gates'] = [
