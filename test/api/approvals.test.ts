@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { KeyMinted } from '../../schema/api-key.js';
+import type { ApiKey, KeyMinted, WhoAmI } from '../../schema/api-key.js';
 import type { Approval, ApprovalAnswered, ApprovalPage } from '../../schema/approval.js';
 import type { AuditEntry } from '../../schema/instance.js';
 import {
@@ -47,8 +47,16 @@ const auditOf = async (tenant: Tenant, id: string, type: string): Promise<AuditE
 const answersOf = async (tenant: Tenant, id: string) =>
   (await tenant.outputs(id)).filter(({ output_ref }) => output_ref === 'human_input');
 
-async function keyOf(tenant: Tenant, name: string, ...capabilities: string[]): Promise<Client> {
-  const body = { tenant_id: tenant.name, name, capabilities };
+const keyOf = (tenant: Tenant, name: string, ...capabilities: string[]): Promise<Client> =>
+  keyIn(tenant, name, capabilities);
+
+async function keyIn(
+  tenant: Tenant,
+  name: string,
+  capabilities: string[],
+  groups: string[] = [],
+): Promise<Client> {
+  const body = { tenant_id: tenant.name, name, capabilities, groups };
   const { secret } = expectStatus(await api.root.post<KeyMinted>('/api-keys', body), 201);
   return api.root.with({ apiKey: secret, tenant: tenant.name });
 }
@@ -82,6 +90,7 @@ describe('A human gate parks its step until somebody answers', () => {
       timeout_seconds: 600,
       escalation_handler: 'boss',
       allow_comment: true,
+      approvers: [],
       metadata,
     });
     assert.equal(Date.parse(deadline ?? '') - Date.parse(waiting_since), 600_000);
@@ -278,6 +287,124 @@ test('GET /approvals lists the open ones of the tenant, oldest first, by pages, 
   assert.deepEqual(idsOf(await listed(tenant, '?offset=3')), [ids[3]]);
   const misspelt = await tenant.get<{ error: string }>('/approvals?namespce=n1');
   assert.match(misspelt.body.error, /namespace/);
+});
+
+describe('Approvers: a gate that names groups', () => {
+  const prompts = ({ items, total }: ApprovalPage) => {
+    assert.equal(items.length, total);
+    return items.map(({ prompt }) => prompt).sort();
+  };
+
+  test('is listed for and answered by keys of its groups and operators only', async () => {
+    const tenant = api.tenant();
+    const gates = { finance: ['finance'], both: ['legal', 'finance'], legal: ['legal'], any: [] };
+    const blocks = Object.entries(gates).map(([prompt, approvers]) => [
+      gated(prompt, { prompt, approvers }),
+    ]);
+    const id = await tenant.runUntil('waiting', [parallel('p', ...blocks)]);
+    const own = api.tenant();
+    await own.runUntil('waiting', [gated('a', { approvers: ['finance'] })]);
+    const finance = await keyIn(tenant, 'Ada', ['approver'], ['finance', 'board']);
+    const nobody = await keyOf(tenant, 'Bo', 'approver');
+    const operator = await keyOf(tenant, 'Cy', 'operator');
+    const auditor = await keyIn(tenant, 'Di', ['approver', 'auditor'], ['legal']);
+    const all = ['any', 'both', 'finance', 'legal'];
+    assert.deepEqual(prompts(await listed(operator)), all);
+    assert.deepEqual(prompts(await listed(auditor)), all);
+    assert.deepEqual(prompts(await listed(finance)), ['any', 'both', 'finance']);
+    assert.deepEqual(prompts(await listed(nobody)), ['any']);
+    assert.deepEqual(prompts(await listed(operator, '?group=legal')), ['both', 'legal']);
+    assert.deepEqual(prompts(await listed(finance, '?group=legal')), ['both']);
+    assert.deepEqual(prompts(await listed(finance, '?group=finance&namespace=other')), []);
+    assert.deepEqual(prompts(await listed(finance, '?group=nobody')), []);
+    const { items } = await listed(operator);
+    assert.deepEqual(items.find(({ prompt }) => prompt === 'both')?.approvers, [
+      'finance',
+      'legal',
+    ]);
+    const pages = await finance.get<ApprovalPage>('/approvals?limit=2');
+    const next = await listed(finance, `?limit=2&cursor=${pages.headers['x-next-cursor']}`);
+    assert.equal(pages.body.items.length + next.items.length, 3);
+    const tried = async (client: Client, prompt: string) => {
+      const { id: approval } = items.find((one) => one.prompt === prompt)!;
+      return (await answer(client, approval, { value: 'yes' })).status;
+    };
+    assert.deepEqual(
+      [
+        await tried(nobody, 'legal'),
+        await tried(finance, 'legal'),
+        await tried(auditor, 'finance'),
+      ],
+      [403, 403, 403],
+    );
+    assert.deepEqual(
+      [await tried(finance, 'both'), await tried(auditor, 'legal'), await tried(nobody, 'any')],
+      [200, 200, 200],
+    );
+    assert.equal(await tried(operator, 'finance'), 200);
+    await tenant.until(id, 'completed');
+    const [late] = items.filter(({ prompt }) => prompt === 'legal');
+    const refused = await answer(finance, late!.id, { value: 'yes' });
+    assert.equal(refused.status, 403);
+    assert.match(refused.body.error, /takes a key of the groups legal, or operator/);
+    const tenantless = await api.root.get<{ error: string }>('/approvals?group=legal');
+    assert.equal(tenantless.status, 400);
+  });
+
+  test('refuses signals of other keys, early ones and those kept from before a migration, too', async () => {
+    const [tenant, handler] = [api.tenant(), newHandler()];
+    const name = { name: `s-${randomUUID()}` };
+    const blocks = (approvers: string[]) => [
+      step('first', handler),
+      gated('a', { approvers: ['finance'] }),
+      gated('b', { approvers }),
+    ];
+    const old = await tenant.sequence(blocks([]), name);
+    const next = await tenant.sequence(blocks(['finance']), { ...name, version: 2 });
+    const id = await tenant.create(old);
+    const [desk, finance] = [
+      await keyOf(tenant, 'desk', 'approver'),
+      await keyIn(tenant, 'finance desk', ['approver'], ['finance']),
+    ];
+    const sent = async (client: Client, block: string, value: string) => {
+      const signal = { signal_type: `custom:human_input:${block}`, payload: { value } };
+      return (await client.post(`/instances/${id}/signals`, signal)).status;
+    };
+    assert.deepEqual([await sent(desk, 'a', 'no'), await sent(desk, 'b', 'no')], [403, 201]);
+    assert.equal(await sent(finance, 'a', 'yes'), 201);
+    await migrate(tenant, id, next);
+    await tenant.complete(await tenant.task(handler));
+    await tenant.until(id, 'waiting');
+    assert.equal((await asked(tenant)).block_id, 'b');
+    assert.equal((await auditOf(tenant, id, 'gate_refused')).length, 1);
+    assert.equal(await sent(desk, 'b', 'no'), 403);
+    assert.equal(await sent(finance, 'b', 'yes'), 201);
+    const { context } = await tenant.until(id, 'completed');
+    assert.deepEqual(context.data, { a: 'yes', b: 'yes' });
+  });
+
+  test('takes plain names of groups, and only keys that answer have groups', async () => {
+    const tenant = api.tenant();
+    const refusals: [Json, RegExp][] = [
+      [{ approvers: ['a b'] }, /approvers\[0\]/],
+      [{ approvers: ['a', 'a'] }, /approvers/],
+    ];
+    for (const [gate, text] of refusals) {
+      const body = tenant.definition([gated('a', gate)]);
+      const reply = await tenant.post<{ error: string }>('/sequences', body);
+      assert.equal(reply.status, 400);
+      assert.match(reply.text, text);
+    }
+    const key = { tenant_id: tenant.name, capabilities: ['starter'], groups: ['finance'] };
+    const refused = await api.root.post<{ error: string }>('/api-keys', key);
+    assert.equal(refused.status, 400);
+    assert.match(refused.body.error, /groups takes the capability approver/);
+    const desk = await keyIn(tenant, 'desk', ['approver'], ['finance']);
+    const { body } = await desk.get<WhoAmI>('/whoami');
+    assert.deepEqual(body.key?.groups, ['finance']);
+    const keys = await api.root.get<ApiKey[]>(`/api-keys?tenant_id=${tenant.name}`);
+    assert.deepEqual(column(keys.body, 'groups'), [['finance']]);
+  });
 });
 
 describe('POST /approvals/{id}', () => {

@@ -252,9 +252,9 @@ describe('what the actions do', () => {
     const ids = await oneOfEach(tenant);
     const failed = ids[3] ?? '';
     const before = await tenant.instance(failed);
-    assert.deepEqual(await counts(tenant, 'retry', { dry_run: true }), [6, 1, 5, 0]);
+    assert.deepEqual(await counts(tenant, 'retry', { dry_run: true }), [1, 1, 0, 0]);
     assert.deepEqual(await tenant.instance(failed), before);
-    assert.deepEqual(await counts(tenant, 'retry'), [6, 1, 5, 0]);
+    assert.deepEqual(await counts(tenant, 'retry'), [1, 1, 0, 0]);
     await tenant.until(failed, 'failed');
     assert.deepEqual(await states(tenant, ids), STATES);
     const moves = (await audit(tenant, failed)).filter(({ to_state }) => to_state === 'failed');
@@ -429,6 +429,62 @@ test('jobs are listed newest first, by state', async (tenant) => {
   assert.deepEqual(await list(''), made);
   assert.deepEqual(await list('state=completed'), made);
   assert.deepEqual(await list('state=running'), []);
+});
+
+test('a change of any size is listed with who asked for it, and a retry with its outcome', async (tenant) => {
+  const handler = newHandler();
+  const broken = await tenant.runUntil('failed', [step('a', 'fail')]);
+  const waiting = await tenant.runUntil('waiting', [step('a', handler)]);
+  await tenant.move(waiting, 'failed');
+  const filter = { ids: [broken, waiting] };
+  const result = expectStatus(await act(tenant, 'retry', { filter }), 200);
+  assert.equal(result.applied, 2);
+  await act(tenant, 'retry', { dry_run: true });
+  const jobs = expectStatus(await tenant.get<BulkJob[]>(JOBS), 200);
+  assert.deepEqual(column(jobs, 'id'), [result.job_id]);
+  await tenant.until(broken, 'failed');
+  const read = async () => expectStatus(await tenant.get<BulkJob>(`${JOBS}/${result.job_id}`), 200);
+  await eventually(async () => assert.equal((await read()).state, 'completed'));
+  const { applied, requested_by, outcome } = await read();
+  assert.deepEqual([applied, typeof requested_by], [2, 'string']);
+  assert.deepEqual(outcome, { completed: 0, failed: 1, cancelled: 0, open: 1 });
+  await tenant.complete(await tenant.task(handler));
+  await tenant.until(waiting, 'completed');
+  const later = { completed: 1, failed: 1, cancelled: 0, open: 0 };
+  assert.deepEqual((await read()).outcome, later);
+});
+
+test('a retry at a pace changes an instance at a time, and can be cancelled', async (tenant) => {
+  const sequence = await tenant.sequence([step('a', 'fail')]);
+  const ids: string[] = [];
+  for (let made = 0; made < 3; made += 1) ids.push(await tenant.create(sequence));
+  for (const id of ids) await tenant.until(id, 'failed');
+  const given = { filter: { sequence_id: sequence }, per_minute: 1 };
+  const reply = await tenant.post<BulkJob>('/instances/batch-action', {
+    ...given,
+    action: 'retry',
+  });
+  const { id } = expectStatus(reply, 202);
+  const read = async () => expectStatus(await tenant.get<BulkJob>(`${JOBS}/${id}`), 200);
+  await eventually(async () => assert.notEqual((await read()).next_at, null));
+  const { applied, updated_at, next_at } = await read();
+  assert.equal(applied, 1);
+  const restMs = Date.parse(next_at ?? '') - Date.parse(updated_at);
+  assert.ok(restMs >= 59_000 && restMs <= 60_000, `${restMs}`);
+  expectStatus(await tenant.post(`${JOBS}/${id}/cancel`, {}), 200);
+  assert.equal((await ended(tenant, id)).state, 'cancelled');
+  assert.equal((await read()).applied, 1);
+});
+
+test('failures of a period are changed, and others are left', async (tenant) => {
+  const before = await tenant.runUntil('failed', [step('a', 'fail')]);
+  const at = String((await tenant.instance(before)).failure?.at);
+  const after = await tenant.runUntil('failed', [step('a', 'fail')]);
+  const given = { filter: { failed_after: at } };
+  assert.deepEqual(await counts(tenant, 'cancel', given), [1, 1, 0, 0]);
+  assert.deepEqual(await states(tenant, [before, after]), ['failed', 'cancelled']);
+  const left = await tenant.get<unknown[]>(`/instances/dlq?failed_before=${at}`);
+  assert.deepEqual(left.body, []);
 });
 
 test('a job that has ended cannot be ended, and that of another tenant is nowhere', async () => {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
+import type { Action } from '../../schema/action.js';
 import type {
   EffectReceipt,
   Execution,
@@ -310,6 +311,11 @@ describe('what became of an effect', () => {
     for (const state of ['verified', 'abandoned', 'compensated', 'committed']) {
       expectStatus(await resolve(receipt.id, { state }), 409);
     }
+    const actions = await tenant.get<Action[]>(`/actions?target=${receipt.id}`);
+    assert.deepEqual(column(expectStatus(actions, 200), 'summary'), [
+      `recorded the result of effect ${receipt.id} (state: compensated)`,
+      `recorded the result of effect ${receipt.id} (state: verified)`,
+    ]);
   });
 
   test('is told in the provenance of an execution, and nowhere for a scope of its own', async () => {

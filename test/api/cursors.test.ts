@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { BulkJob } from '../../schema/bulk-job.js';
 import { ROUTES, type RouteId } from '../../schema/routes.js';
 import type { SubscriptionCreated } from '../../schema/webhook.js';
-import { beforeWith, eventually, newHandler, step, useSharedApi } from '../helpers/api.js';
+import { beforeWith, eventually, LONG_MS, newHandler, step, useSharedApi } from '../helpers/api.js';
 import { type Client, expectStatus, type Reply } from '../helpers/client.js';
 import { useReceiver } from '../helpers/receiver.js';
 import { makeCredential, makeSchedule, makeTrigger } from '../helpers/route-requests.js';
@@ -75,6 +75,8 @@ beforeWith(api, async () => {
     { type: 'parallel', id: 'p', branches: children },
   ]);
   await Promise.all(ids.map((id) => tenant.move(id, 'failed')));
+  const debounce = { key: '{{ data.n }}', wait_ms: LONG_MS };
+  const collecting = await tenant.sequence([step('x', 'noop')], { debounce });
   for (let n = 0; n < ROWS; n += 1) {
     await tenant.signal(ids[0] ?? '', 'custom:n', n);
     const event = { event_name: 'n', producer_event_id: `${n}` };
@@ -83,6 +85,9 @@ beforeWith(api, async () => {
     assert.equal((await tenant.post('/releases', sides)).status, 201);
     await makeCredential(tenant);
     await makeTrigger(tenant, 'child');
+    const data = { n: String(n) };
+    const collected = tenant.creation(collecting, { context: { data } });
+    assert.equal((await tenant.post('/instances', collected)).status, 202);
     const change = { filter: { states: ['completed'] }, state: 'failed' };
     assert.equal((await tenant.patch('/instances/bulk/state?async=true', change)).status, 202);
   }
@@ -105,6 +110,7 @@ beforeWith(api, async () => {
     'events.list': '/events?',
     'instances.outputs': `/instances/${many}/outputs?`,
     'instances.logs': `/instances/${many}/logs?`,
+    'logs.list': '/logs?',
     'instances.audit': `/instances/${queued}/audit?`,
     'instances.attempts': `/instances/${queued}/attempts?`,
     'instances.effects': `/instances/${queued}/effects?`,
@@ -113,6 +119,8 @@ beforeWith(api, async () => {
     'cron.list': '/cron?',
     'releases.list': '/releases?state=draft',
     'bulkJobs.list': '/instances/bulk/jobs?',
+    'actions.list': '/actions?kind=release',
+    'pendingStarts.list': '/pending-starts?',
     'credentials.list': '/credentials?',
     'triggers.list': '/triggers?',
     'apiKeys.list': `/api-keys?tenant_id=${tenant.name}`,

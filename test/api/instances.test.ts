@@ -7,7 +7,12 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { before, describe, test } from 'node:test';
 import type { BatchActionResult } from '../../schema/edits.js';
-import type { AuditEntry, BulkUpdated, TaskInstance } from '../../schema/instance.js';
+import type {
+  AuditEntry,
+  BulkUpdated,
+  InstanceCounts,
+  TaskInstance,
+} from '../../schema/instance.js';
 import type { Tenant } from '../helpers/api.js';
 import {
   beforeWith,
@@ -75,6 +80,17 @@ describe('A retry reschedules a failed instance with its context and does not re
       assert.equal((await lister.instance(id)).state, state);
     }
   });
+});
+
+test('A list and a timeline show the same context as the instance itself, which names it once it runs', async () => {
+  const id = await tenant.runUntil('completed', [transform('a', { n: 1 })]);
+  const { context } = expectStatus(await tenant.get<TaskInstance>(`/instances/${id}`), 200);
+  assert.equal(context.runtime.instance_id, id);
+  const list = expectStatus(await tenant.get<TaskInstance[]>(`/instances?ids=${id}`), 200);
+  assert.deepEqual(list[0]?.context, context);
+  const path = `/instances/${id}/timeline`;
+  const timeline = expectStatus(await tenant.get<{ instance: TaskInstance }>(path), 200);
+  assert.deepEqual(timeline.instance.context, context);
 });
 
 test('The DLQ lists only failed instances of the tenant', async () => {
@@ -311,6 +327,50 @@ describe('Lists filter by state, tenant, namespace and sequence; pages by limit 
     const reply = await some.post<{ matched: number }>('/instances/batch-action', action);
     assert.equal(reply.body.matched, 1);
     assert.deepEqual(await found('/instances/dlq', 'fail'), [stock]);
+  });
+});
+
+describe('when it failed, and how many there are', () => {
+  test('the time of the failure cuts lists and changes of many, until a retry', async () => {
+    const some = api.tenant();
+    const fails = () => some.runUntil('failed', [step('a', 'fail')]);
+    const [first, second] = [await fails(), await fails()];
+    const { failure } = await some.instance(second);
+    const found = async (query: string) =>
+      (await some.get<TaskInstance[]>(`/instances${query}`)).body.map(({ id }) => id);
+    const before = `failed_before=${failure?.at}`;
+    for (const path of ['', '/dlq']) {
+      assert.deepEqual(await found(`${path}?${before}`), [first], path);
+      assert.deepEqual(await found(`${path}?failed_after=${failure?.at}`), [], path);
+    }
+    assert.deepEqual(await found(`?state=failed&${before}`), [first]);
+    const filter = { failed_before: failure?.at };
+    const reply = await some.post<{ matched: number }>('/instances/batch-action', {
+      ...{ filter, action: 'cancel' },
+    });
+    assert.equal(reply.body.matched, 1);
+  });
+
+  test('matches are counted by state, with every filter of the list', async () => {
+    const some = api.tenant();
+    const sequence = await some.sequence([step('a', newHandler())], { name: 'counted' });
+    for (let count = 0; count < 3; count++) {
+      const metadata = { customer: count === 0 ? 'ada' : 'bob' };
+      await some.until(await some.create(sequence, { metadata }), 'waiting');
+    }
+    await some.runUntil('failed', [step('a', 'fail')]);
+    const counts = async (query = '') =>
+      expectStatus(await some.get<InstanceCounts>(`/instances/counts?${query}`), 200);
+    const none = {
+      ...{ scheduled: 0, running: 0, waiting: 0, paused: 0, completed: 0, failed: 0, cancelled: 0 },
+      ...{ looked_at: 4, complete: true },
+    };
+    assert.deepEqual(await counts(), { ...none, waiting: 3, failed: 1 });
+    assert.deepEqual(await counts('metadata.customer=bob'), { ...none, waiting: 2 });
+    assert.deepEqual(await counts('sequence=counted'), { ...none, waiting: 3 });
+    const ofOne = { ...none, waiting: 3, looked_at: 3 };
+    assert.deepEqual(await counts(`sequence_id=${sequence}`), ofOne);
+    assert.equal((await some.get('/instances/counts?state=failed')).status, 400);
   });
 });
 

@@ -5,7 +5,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { ApiKey, KeyMinted, WhoAmI } from '../../schema/api-key.js';
 import { CAPABILITIES, type Capability } from '../../schema/route-row.js';
-import { ROUTES } from '../../schema/routes.js';
+import { ROUTES, type Route } from '../../schema/routes.js';
 import type { Tenant as Listed } from '../../schema/tenant-limits.js';
 import type { Json, Tenant } from '../helpers/api.js';
 import { beforeWith, eventually, newHandler, step, useSharedApi } from '../helpers/api.js';
@@ -58,7 +58,7 @@ describe('minting', () => {
   test('A key id is ak_ and 32 hex digits, its secret begins with sk_, it expires only if told to, and lists never show the secret', async () => {
     const tenant = newTenant();
     const key = await mint(tenant, { name: 'build machine' });
-    const members = 'id tenant_id name capabilities secret created_at expires_at';
+    const members = 'id tenant_id name capabilities groups secret created_at expires_at';
     assert.equal(Object.keys(key).join(' '), members);
     assert.match(key.id, /^ak_[0-9a-f]{32}$/);
     assert.match(key.secret, /^sk_[0-9a-f]{64}$/);
@@ -70,6 +70,7 @@ describe('minting', () => {
         tenant_id: tenant,
         name: 'build machine',
         capabilities: ['operator'],
+        groups: [],
         created_at: key.created_at,
         last_used_at: null,
         expires_at: null,
@@ -309,17 +310,30 @@ test('An approver key sends no signal other than an answer, so it cannot change 
   assert.equal((await both.post(path, custom)).status, 201);
 });
 
-test('A starter key creates and reads instances, sends signals and reads sequences; everything else is 403', async () => {
+/** Of every route that the key must not use, save the given ones. */
+async function expectRefused(key: Client, isAllowed: (route: Route) => boolean): Promise<void> {
+  for (const route of Object.values(ROUTES)) {
+    if (route.capability === 'public' || isAllowed(route)) continue;
+    const { method, path, body } = requestTo(route, noThings(mine.name), mine.name, mine.name);
+    assert.equal((await key.request(method, path, { body })).status, 403, `${method} ${path}`);
+  }
+}
+
+test('A key with events sends events and nothing else, and reads nothing', async () => {
+  const sender = await keyOf(mine, 'events');
+  const event = { event_name: 'paid', producer_event_id: 'e-1' };
+  expectStatus(await sender.post('/events', event), 201);
+  expectStatus(await sender.post('/events/batch', { events: [event] }), 200);
+  const who = expectStatus(await sender.get<{ capabilities: string[] }>('/whoami'), 200);
+  assert.deepEqual(who.capabilities, ['events']);
+  await expectRefused(sender, ({ id }) => /^(events\.send|whoami)/.test(id));
+});
+
+test('A starter key creates and reads instances and pending starts, sends signals and events, and reads sequences; everything else is 403', async () => {
   const starter = await keyOf(mine, 'starter');
   const sequence = await mine.sequence([step('a', newHandler())], { name: 'started' });
   const creation = mine.creation(sequence);
   const { id } = expectStatus(await starter.post<{ id: string }>('/instances', creation), 201);
-  const allowed = new Set([
-    'POST /instances',
-    'POST /instances/batch',
-    'POST /instances/{id}/signals',
-    'GET /whoami',
-  ]);
   expectStatus(await starter.post('/instances/batch', { instances: [creation] }), 201);
   const signal = { signal_type: 'custom:paid', payload: { amount: 3 } };
   expectStatus(await starter.post(`/instances/${id}/signals`, signal), 201);
@@ -335,19 +349,24 @@ test('A starter key creates and reads instances, sends signals and reads sequenc
     `/instances/${id}/outputs`,
     `/instances/${id}/tree`,
     `/instances/${id}/timeline`,
+    '/pending-starts',
     '/sequences',
     `/sequences/${sequence}`,
     `/sequences/by-name?tenant_id=${mine.name}&namespace=test&name=started`,
     '/sequences/versions?namespace=test&name=started',
+    '/search?q=started',
   ]) {
     assert.equal((await starter.get(path)).status, 200, path);
   }
-  for (const route of Object.values(ROUTES)) {
-    if (route.capability === 'public' || allowed.has(`${route.method} ${route.path}`)) continue;
-    if (route.method === 'GET' && /^\/(instances|sequences)(\/|$)/.test(route.path)) continue;
-    const { method, path, body } = requestTo(route, noThings(mine.name), mine.name, mine.name);
-    assert.equal((await starter.request(method, path, { body })).status, 403, `${method} ${path}`);
-  }
+  const event = { event_name: 'paid', producer_event_id: 'e-2' };
+  expectStatus(await starter.post('/events', event), 201);
+  const allowed = /^(instances\.(create|createBatch|signal)|events\.send|search|whoami)/;
+  await expectRefused(
+    starter,
+    ({ id, method, path }) =>
+      allowed.test(id) ||
+      (method === 'GET' && /^\/(instances|pending-starts|sequences)(\/|$)/.test(path)),
+  );
 });
 
 test('An auditor key reads everything and writes nothing; a publisher key manages sequences, releases and plugins, not instances', async () => {
@@ -372,11 +391,13 @@ test('An auditor key reads everything and writes nothing; a publisher key manage
     publisher.post('/sequences', mine.definition([step('a', 'noop')])),
     publisher.get('/sequences'),
     publisher.post(`/sequences/${sequence}/deprecate`),
+    publisher.get(`/sequences/${sequence}/steps`),
+    publisher.get(`/instances/slowest?sequence_id=${sequence}`),
     publisher.get('/instances'),
     publisher.get(`/instances/${id}`),
     publisher.post('/instances', mine.creation(sequence)),
   );
-  assert.deepEqual(statuses, [201, 200, 204, 403, 403, 403]);
+  assert.deepEqual(statuses, [201, 200, 204, 200, 403, 403, 403, 403]);
 });
 
 // ---------------------------------------------------------------- whoami
@@ -415,7 +436,7 @@ test('a key of a tenant is told its tenant and what it may do, whatever that is'
       tenant_id,
       requires_tenant: true,
       capabilities: [capability],
-      key: { id, name: 'n', expires_at },
+      key: { id, name: 'n', groups: [], expires_at },
     });
     assert.equal((await key.get('/tenants')).status, 403);
     expectStatus(await api.root.delete(`/api-keys/${id}`), 204);

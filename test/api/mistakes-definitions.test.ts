@@ -131,6 +131,12 @@ const WARNED: readonly [string, Json[], string, RegExp, string?][] = [
   ['a function', text('{{ length(data.a) }}'), 'blocks[1].params.text', /function/, 'len'],
   ['an operator', text('{{ data.a + 1 }}'), 'blocks[1].params.text', /no operators/],
   ['an open brace', text('{{ data.a'), 'blocks[1].params.text', /without }}/],
+  [
+    'an open brace behind a template',
+    text('{{ data.a }} {{ data.b'),
+    'blocks[1].params.text',
+    /without }}/,
+  ],
   ['a block', text('{{ steps.fecth.id }}'), 'blocks[1].params.text', /no block fecth/, 'fetch'],
 ];
 

@@ -469,7 +469,7 @@ describe('a validation', () => {
     const after = await snapshotOf(api.database.connectionString, [own.name]);
     assert.deepEqual(
       changedTables(before, after),
-      ['release_decisions', 'releases'].map((table) => `${table} of ${own.name}`),
+      ['actions', 'release_decisions', 'releases'].map((table) => `${table} of ${own.name}`),
     );
     assert.equal(connects(), sent);
   });

@@ -3,7 +3,15 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { RateLimit } from '../../schema/rate.js';
-import type { FailureGroups, Queues, ReleaseSeries } from '../../schema/statistics.js';
+import type {
+  FailureAttributes,
+  FailureGroups,
+  QueueSeries,
+  Queues,
+  ReleaseSeries,
+  SequenceSteps,
+  SlowestRuns,
+} from '../../schema/statistics.js';
 import {
   eventually,
   forEach,
@@ -30,14 +38,87 @@ const test = testsOf(api);
 async function failWith(tenant: Tenant, name: string, messages: readonly string[]) {
   const params = { message: '{{ context.data.why }}' };
   const sequence = await tenant.sequence([step('a', 'fail', { params })], { name });
+  await fail(tenant, sequence, messages);
+  return sequence;
+}
+
+async function fail(tenant: Tenant, sequence: string, messages: readonly string[]) {
   for (const why of messages) {
     await tenant.until(await tenant.create(sequence, { context: { data: { why } } }), 'failed');
   }
-  return sequence;
 }
 
 const groupsOf = async (tenant: Tenant, query = '') =>
   expectStatus(await tenant.get<FailureGroups>(`/instances/failures${query}`), 200);
+
+test('a queue tells what came, was claimed and ended by minute', async (tenant) => {
+  const handler = newHandler();
+  const sequence = await tenant.sequence([step('a', handler, { queue_name: 'q/1' })]);
+  for (let n = 0; n < 3; n += 1) await tenant.create(sequence);
+  const task = await tenant.task(handler);
+  await tenant.complete(task, {});
+  const of = (query: string) =>
+    tenant.get<QueueSeries>(`/queues/series?handler=${handler}${query}`);
+  await eventually(async () => {
+    const { intervals, complete } = expectStatus(await of('&queue=q%2F1'), 200);
+    const sum = (member: 'arrived' | 'taken' | 'ended') =>
+      intervals.reduce((all, one) => all + one[member], 0);
+    assert.deepEqual([sum('arrived'), sum('taken'), sum('ended'), complete], [3, 1, 1, true]);
+  });
+  const none = expectStatus(await of(''), 200).intervals;
+  assert.ok(none.every(({ arrived }) => arrived === 0));
+  const refused = await tenant.get<{ error: string }>('/queues/series');
+  assert.equal(refused.status, 400);
+  assert.match(refused.body.error, /handler/);
+});
+
+test('a version tells what its instances are at, and which of them were slowest there', async (tenant) => {
+  const handler = newHandler();
+  const two = parallel('two', [sleep('a', 60)], [step('w', handler)]);
+  const sequence = await tenant.sequence([step('first', 'noop'), two]);
+  const waiting = [await tenant.create(sequence), await tenant.create(sequence)];
+  for (const id of waiting) await tenant.until(id, 'waiting');
+  const stepsOf = async () =>
+    expectStatus(await tenant.get<SequenceSteps>(`/sequences/${sequence}/steps`), 200);
+  await eventually(async () => {
+    const { steps, here_complete } = await stepsOf();
+    const here = columns(steps, 'block_id', 'here_now');
+    assert.deepEqual(here, [
+      ['first', 0],
+      ['two', 2],
+      ['a', 0],
+      ['w', 2],
+    ]);
+    assert.equal(here_complete, true);
+  });
+  const slowest = async (query: string) =>
+    expectStatus(
+      await tenant.get<SlowestRuns>(`/instances/slowest?sequence_id=${sequence}${query}`),
+      200,
+    );
+  const { runs: atWorker } = await slowest('&block=w');
+  assert.deepEqual(
+    columns(atWorker, 'instance_id', 'is_open'),
+    waiting.map((id) => [id, true]),
+  );
+  await tenant.signal(waiting[0]!, 'cancel');
+  await tenant.until(waiting[0]!, 'cancelled');
+  const { runs: atSleep } = await slowest('&block=a&limit=2');
+  assert.equal(atSleep.length, 2);
+  for (const { duration_ms, is_open } of atSleep) {
+    assert.equal(is_open, false);
+    assert.ok(duration_ms >= 60, `${duration_ms}`);
+  }
+  const { runs, complete } = await slowest('');
+  const open = new Map(runs.map((run) => [run.instance_id, run.is_open]));
+  assert.deepEqual([waiting.map((id) => open.get(id)), complete], [[false, true], true]);
+  assert.equal((await slowest('&limit=1')).runs.length, 1);
+  const unknown = await tenant.get<{ error: string }>(
+    `/instances/slowest?sequence_id=${sequence}&block=no`,
+  );
+  assert.match(expectStatus(unknown, 400).error, /block: the version has no block no$/);
+  assert.equal((await api.tenant().get(`/sequences/${sequence}/steps`)).status, 404);
+});
 
 test('failures are told by reason, and each group can be listed and retried by itself', async (tenant) => {
   const sequence = await failWith(tenant, 'order', [
@@ -114,6 +195,77 @@ test('failures are narrowed by name and time, and are those of the tenant only',
   assert.deepEqual((await groupsOf(tenant, '?namespace=other')).groups, []);
   assert.deepEqual((await groupsOf(api.tenant())).groups, []);
   assert.equal((await tenant.get('/instances/failures?name=x')).status, 400);
+});
+
+test('failures of a period have counts over time, and tell new reasons and the share of runs', async (tenant) => {
+  const sequence = await failWith(tenant, 'order', ['old']);
+  const [old] = (await groupsOf(tenant)).groups;
+  assert.deepEqual([old?.counts, old?.new, old?.runs], [[], null, null]);
+  await fail(tenant, sequence, ['old', 'fresh', 'fresh']);
+  const paid = await tenant.sequence([step('a', 'noop')], { name: 'order', version: 7 });
+  await tenant.until(await tenant.create(paid), 'completed');
+  const since = Date.parse(old?.last_at ?? '');
+  const { groups, complete } = await groupsOf(tenant, `?failed_after=${old?.last_at}`);
+  assert.equal(complete, true);
+  const shown = columns(groups, 'sequence_id', 'reason', 'count', 'new', 'runs');
+  assert.deepEqual(shown, [
+    [sequence, 'fresh', 2, true, { finished: 3, failed: 2 }],
+    [sequence, 'old', 1, false, { finished: 3, failed: 1 }],
+  ]);
+  for (const { counts, count, first_at } of groups) {
+    assert.deepEqual([counts.length, counts.reduce((a, b) => a + b)], [24, count]);
+    assert.ok(Date.parse(first_at) > since);
+  }
+  const before = await groupsOf(
+    tenant,
+    `?failed_after=${new Date(since - 60_000).toISOString()}&failed_before=${old?.last_at}`,
+  );
+  assert.deepEqual(before.groups, []);
+});
+
+test('what failed instances have in common is told beside other runs', async (tenant) => {
+  const handler = newHandler();
+  const sequence = await tenant.sequence([step('a', handler, { queue_name: 'slow' })], {
+    name: 's',
+  });
+  const create = (region: string, order: number) =>
+    tenant.create(sequence, { metadata: { region, order } });
+  const failed = [await create('eu', 1), await create('eu', 2)];
+  for (const _ of failed) {
+    await tenant.fail(await tenant.task(handler, { worker_id: 'w1', version: 'v7' }), 'no 1');
+  }
+  for (const id of failed) await tenant.until(id, 'failed');
+  for (const order of [3, 4]) await create('us', order);
+  const query = new URLSearchParams({
+    failure_code: 'worker_failed',
+    failure_reason: 'no #',
+    failure_handler: handler,
+  });
+  // Workers are written a moment after they polled.
+  await eventually(async () => {
+    const { body } = await tenant.get<FailureAttributes>(`/instances/failures/attributes?${query}`);
+    assert.deepEqual([body.failed, body.runs, body.complete], [2, 4, true]);
+    const told = body.attributes.map(({ name, values: [top] }) => [
+      name,
+      top?.value,
+      top?.share,
+      top?.share_of_runs,
+    ]);
+    assert.deepEqual(told, [
+      ['version', 's 1', 1, 1],
+      ['block', 'a', 1, null],
+      ['attempt', '0', 1, null],
+      ['queue', 'slow', 1, 1],
+      ['worker', 'w1', 1, 0.5],
+      ['worker_version', 'v7', 1, 0.5],
+      ['metadata.region', 'eu', 1, 0.5],
+    ]);
+  });
+  const other = await tenant.get<FailureAttributes>(
+    '/instances/failures/attributes?failure_code=timeout&failure_reason=late',
+  );
+  assert.deepEqual([other.body.failed, other.body.attributes], [0, []]);
+  assert.equal((await tenant.get('/instances/failures/attributes?failure_code=x')).status, 400);
 });
 
 test('queues tell what waits, what is claimed, and that nobody serves a handler', async (tenant) => {

@@ -1,9 +1,11 @@
 /** Single steps over HTTP: what they do, requests that they send, and their logs. */
 
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, type TestContext, test } from 'node:test';
 import type { StepLogLine } from '../../schema/edits.js';
+import type { LogLine } from '../../schema/log.js';
 import type { WorkerTask } from '../../schema/worker.js';
 import type { Json, Tenant } from '../helpers/api.js';
 import { loop, newHandler, sleep, step, transform, useSharedApi } from '../helpers/api.js';
@@ -324,6 +326,67 @@ async function claimed(tenant: Tenant, more: Json = {}): Promise<[id: string, ta
   const handler = newHandler();
   return [await tenant.run([step('work', handler, more)]), await tenant.task(handler)];
 }
+
+describe('the log of a tenant', () => {
+  const lineOf = (line: LogLine) => [line.sequence_name, line.block_id, line.level, line.message];
+  const all = async (of: Tenant, query = '') =>
+    expectStatus(await of.get<LogLine[]>(`/logs?${query}`), 200);
+
+  test('has the lines of all its instances, newest first, and of no other', async () => {
+    const [own, other] = [api.tenant(), api.tenant()];
+    const first = await own.sequence([log('a', 'Größe 1'), log('b', 'two', 'warn')], {
+      name: 'first',
+    });
+    const second = await own.sequence([log('a', 'three', 'debug')], { name: 'second' });
+    for (const sequence of [first, second]) {
+      await own.until(await own.create(sequence), 'completed');
+    }
+    await other.runUntil('completed', [log('a', 'of another')]);
+    const lines = await all(own);
+    assert.deepEqual(lines.map(lineOf), [
+      ['second', 'a', 'debug', 'three'],
+      ['first', 'b', 'warn', 'two'],
+      ['first', 'a', 'info', 'Größe 1'],
+    ]);
+    const shown = async (query: string) => (await all(own, query)).map(({ message }) => message);
+    assert.deepEqual(await shown('level=warn,debug'), ['three', 'two']);
+    assert.deepEqual(await shown('text=GR%C3%96SSE'), ['Größe 1']);
+    assert.deepEqual(await shown('sequence=first&block_id=a'), ['Größe 1']);
+    assert.deepEqual(await shown(`instance_id=${lines[0]?.instance_id}`), ['three']);
+    assert.deepEqual(await shown(`since=${new Date(Date.now() + 60_000).toISOString()}`), []);
+    assert.equal((await own.get('/logs?since=yesterday')).status, 400);
+    assert.equal((await own.get('/logs?levels=warn')).status, 400);
+  });
+
+  test('ends a page early where lines are large, with a cursor that leads to the others', async () => {
+    const some = api.tenant();
+    const large = Array.from({ length: 100 }, () => ({
+      message: randomBytes(6_000).toString('base64'),
+    }));
+    for (let count = 0; count < 8; count++) {
+      const [, task] = await claimed(some);
+      const lines = count === 0 ? [{ message: 'the oldest' }, ...large] : large;
+      assert.equal(await end(some, task, 'complete', lines), 200);
+    }
+    let reply = await some.get<LogLine[]>('/logs?text=OLDEST');
+    assert.deepEqual(reply.body, []);
+    let pages = 1;
+    for (; reply.body.length === 0; pages++) {
+      const cursor = reply.headers['x-next-cursor'];
+      assert.ok(cursor);
+      reply = await some.get<LogLine[]>(`/logs?text=OLDEST&cursor=${cursor}`);
+    }
+    assert.deepEqual(column(reply.body, 'message'), ['the oldest']);
+    assert.ok(pages > 1);
+  });
+
+  test('of one instance has the same filters, and is read from its end', async () => {
+    const id = await tenant.runUntil('completed', [log('a', 'one'), log('b', 'two', 'warn')]);
+    assert.deepEqual(await said(tenant, id, '?order=newest&limit=1'), [['b', 'warn', 'two']]);
+    assert.deepEqual(await said(tenant, id, '?level=info'), [['a', 'info', 'one']]);
+    assert.deepEqual(await said(tenant, id, '?text=TW'), [['b', 'warn', 'two']]);
+  });
+});
 
 describe('lines of workers', () => {
   test('come with complete, oldest first by their own times, which are given back in UTC', async () => {

@@ -117,6 +117,20 @@ test('more outputs than one batch holds reach a client that reads late', async (
   );
 });
 
+test('without outputs each change of an instance is an event, also within a state', async (tenant) => {
+  const handler = newHandler();
+  const id = await tenant.runUntil('waiting', [step('a', handler)]);
+  const stream = await open(tenant, id, 'poll_ms=100&include_outputs=false');
+  await stream.until(has('state', 'waiting'));
+  const before = stream.events.length;
+  const task = await tenant.task(handler);
+  await stream.until(({ events }) => events.length > before);
+  assert.deepEqual(new Set(states(stream)), new Set(['waiting']));
+  await tenant.complete(task, { y: 2 });
+  await endsWith(stream, 'completed');
+  assert.deepEqual(outputs(stream), []);
+});
+
 test('what cannot be streamed is refused before the start', async (tenant) => {
   const id = await tenant.run([step('a', newHandler())]);
   const refusals: [Promise<EventReader>, number, RegExp][] = [

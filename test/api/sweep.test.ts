@@ -21,7 +21,9 @@ import { isDeep } from '../helpers/depth.js';
 import { DEFAULT_API_KEY } from '../helpers/engine.js';
 import {
   makeCredential,
+  makeEndpoint,
   makeLimits,
+  makePendingStart,
   makeRateLimit,
   makeSchedule,
   makeSubscription,
@@ -283,10 +285,15 @@ async function thingsFor({ route, ids }: Case): Promise<Things> {
       return { ...what, subscription: await makeSubscription(owner) };
     case 'triggers.delete':
       return { ...what, trigger: await makeTrigger(owner, what.sequenceName) };
+    case 'workerEndpoints.delete':
+      return { ...what, endpoint: await makeEndpoint(owner) };
     case 'credentials.delete':
       return { ...what, credential: await makeCredential(owner) };
     case 'tenantLimits.delete':
       return { ...what, tenant: await makeLimits(api, randomUUID()) };
+    case 'pendingStarts.start':
+    case 'pendingStarts.drop':
+      return { ...what, pendingStart: await makePendingStart(owner) };
     case 'cron.delete':
       return { ...what, schedule: await makeSchedule(owner, what.sequence) };
     default:
@@ -295,7 +302,7 @@ async function thingsFor({ route, ids }: Case): Promise<Things> {
 }
 
 const KEPT_FROM_OTHERS = (
-  'tenant sequence instance task handler schedule release key approval execution checkpoint runtime ' +
+  'tenant sequence instance task handler schedule release key pendingStart approval execution checkpoint runtime ' +
   'placement handoff migration'
 ).split(' ') as (keyof Things)[];
 

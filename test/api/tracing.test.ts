@@ -41,7 +41,9 @@ async function storedTrace(id: string): Promise<unknown> {
 describe('creation', () => {
   test('the trace of the request is stored, and given to the worker with the task', async (tenant) => {
     const [handler, trace] = [newHandler(), newTrace()];
-    assert.equal(await storedTrace(await createTraced(tenant, [step('a', handler)], trace)), trace);
+    const id = await createTraced(tenant, [step('a', handler)], trace);
+    assert.equal(await storedTrace(id), trace);
+    assert.equal((await tenant.instance(id)).traceparent, trace);
     const [listed] = await tenant.tasks(handler);
     assert.equal(listed?.traceparent, trace);
     assert.equal((await tenant.task(handler)).traceparent, trace);

@@ -105,7 +105,7 @@ describe('a trigger', () => {
     const path = `/triggers/${slug}/fire`;
     const fired = expectStatus(await tenant.post<TriggerFired>(path, { amount: 12 }), 201);
     assert.deepEqual([fired.trigger, fired.sequence_name], [slug, sequence_name]);
-    const instance = await tenant.until(fired.instance_id, 'completed');
+    const instance = await tenant.until(fired.instance_id ?? '', 'completed');
     assert.deepEqual(instance.metadata, {
       _trigger: slug,
       _trigger_type: 'webhook',
@@ -114,7 +114,7 @@ describe('a trigger', () => {
     assert.deepEqual([instance.context.data, instance.priority], [{ amount: 12 }, 'Normal']);
     const next = await tenant.sequence([step('a', 'noop')], { name: sequence_name, version: 2 });
     const again = expectStatus(await tenant.post<TriggerFired>(path), 201);
-    assert.equal((await tenant.until(again.instance_id, 'completed')).sequence_id, next);
+    assert.equal((await tenant.until(again.instance_id ?? '', 'completed')).sequence_id, next);
   });
 
   test('asks for its secret, and starts nothing while it is switched off', async (tenant) => {
@@ -185,7 +185,7 @@ describe('a webhook from outside', () => {
     const nonce = randomUUID();
     const taken = expectStatus(await send({ slug, nonce }), 202);
     assert.equal(taken.trigger, slug);
-    const { metadata, context } = await tenant.until(taken.instance_id, 'completed');
+    const { metadata, context } = await tenant.until(taken.instance_id ?? '', 'completed');
     assert.deepEqual(metadata._trigger_event, { source: 'public_webhook', user_agent: 'shop/2.1' });
     assert.deepEqual(context.data, { amount: 5 });
     expectStatus(await send({ slug, nonce }), 401);

@@ -268,7 +268,10 @@ const WAYS: Readonly<Record<string, (it: Named, more: Json) => Promise<string>>>
   },
   'a trigger': async (it, more) => {
     const fire = `/triggers/${await trigger(it, more)}/fire`;
-    return sequenceOf(it, expectStatus(await it.tenant.post<TriggerFired>(fire), 201).instance_id);
+    return sequenceOf(
+      it,
+      expectStatus(await it.tenant.post<TriggerFired>(fire), 201).instance_id ?? '',
+    );
   },
   'a webhook': async (it, more) => {
     const slug = await trigger(it, more, { secret: SECRET });
@@ -280,7 +283,7 @@ const WAYS: Readonly<Record<string, (it: Named, more: Json) => Promise<string>>>
     };
     const path = `/webhooks/${slug}`;
     const sent = await it.tenant.request<WebhookTaken>('POST', path, { raw: '{}', headers });
-    return sequenceOf(it, expectStatus(sent, 202).instance_id);
+    return sequenceOf(it, expectStatus(sent, 202).instance_id ?? '');
   },
   'an event': async (it, more) => {
     const event_name = randomUUID();

@@ -5,13 +5,22 @@
  */
 
 import { isEnded } from '../../schema/states.js';
+import { checkFlow } from './flow-invariants.js';
 import type { InstanceRecord, Ledger, TaskEnd, TaskRecord } from './ledger.js';
 import { allowedNumbers, isAcknowledged, isPossible } from './ledger.js';
 import { restingStates } from './reachable.js';
-import { groupBy, type InstanceRow, type OutputRow, type Rows, type TaskRow } from './rows.js';
+import {
+  groupBy,
+  type InstanceRow,
+  markOf,
+  type OutputRow,
+  type Rows,
+  type TaskRow,
+} from './rows.js';
 import type { Shape, ShapeName } from './shapes.js';
 
 export interface Case {
+  readonly tenant: string;
   readonly ledger: Ledger;
   readonly rows: Rows;
   readonly shapes: Readonly<Record<ShapeName, Shape>>;
@@ -20,7 +29,7 @@ export interface Case {
 }
 
 /** The rows by what they are looked up with. */
-interface Index extends Case {
+export interface Index extends Case {
   readonly instances: ReadonlyMap<string, InstanceRow>;
   readonly tasks: ReadonlyMap<string, TaskRow>;
   readonly tokens: ReadonlyMap<string, readonly InstanceRow[]>;
@@ -45,6 +54,7 @@ export function findViolations(given: Case): readonly string[] {
     ...checkSignals(index),
     ...checkAudit(index),
     ...checkSink(index),
+    ...checkFlow(index),
     ...given.rows.orphans.map((what) => `${what} belongs to nothing`),
     ...given.rows.breaches,
   ];
@@ -104,9 +114,10 @@ function checkNumber(record: InstanceRecord, row: InstanceRow, kind: 'patch' | '
 /** A creation happened at most once; an acknowledged one happened, and made the named instance. */
 function checkCreations({ ledger, tokens }: Index): string[] {
   const found: string[] = [];
-  for (const token of ledger.creations.keys()) {
+  for (const { token, certainty } of ledger.creations.values()) {
     const count = tokens.get(token)?.length ?? 0;
     if (count > 1) found.push(`creation ${token} made ${count} instances`);
+    if (count > 0 && certainty === 'refused') found.push(`refused creation ${token} was made`);
   }
   for (const { id, token } of ledger.instances.values()) {
     if (token === undefined) continue;
@@ -136,10 +147,7 @@ function checkCreations({ ledger, tokens }: Index): string[] {
 /** One instance per idempotency key, and every reply named it. */
 function checkKeys({ ledger, rows }: Index): string[] {
   const found: string[] = [];
-  const byKey = groupBy(
-    rows.instances.filter(({ key }) => key !== null),
-    ({ key }) => key!,
-  );
+  const byKey = groupBy(rows.keys, ({ key }) => key);
   for (const [key, stored] of byKey) {
     if (stored.length > 1) found.push(`key ${key} stands for ${stored.length} instances`);
   }
@@ -189,7 +197,7 @@ function checkTaskPromises(index: Index): string[] {
       found.push(`task ${record.id}, which a poll returned, does not exist`);
       continue;
     }
-    const epoch = Math.max(...record.epochs);
+    const epoch = Math.max(...record.epochs.keys());
     if (row.claim_epoch < epoch) {
       found.push(`task ${record.id} was claimed at epoch ${epoch}, has ${row.claim_epoch}`);
     }
@@ -221,7 +229,7 @@ function checkEnd({ outputs }: Index, record: TaskRecord, row: TaskRow): string[
         block_id === record.blockId && attempt === record.attempt && output_ref === null,
     );
   if (output === undefined) found.push(`${what} has no output row`);
-  else if (output.mark !== end.mark) found.push(`${what} has the output of somebody else`);
+  else if (markOf(output) !== end.mark) found.push(`${what} has the output of somebody else`);
   return found;
 }
 
@@ -243,8 +251,9 @@ function checkTaskRows({ rows, instances }: Index): string[] {
     }
     if (isOpen) waiting.add(task.instance_id);
   }
-  for (const [id, { state, has_timer, has_dead_letter }] of instances) {
-    if (state === 'waiting' && !waiting.has(id)) found.push(`instance ${id} waits for nothing`);
+  for (const [id, { state, has_timer, has_dead_letter, has_event_wait }] of instances) {
+    const isWaiting = waiting.has(id) || has_event_wait;
+    if (state === 'waiting' && !isWaiting) found.push(`instance ${id} waits for nothing`);
     if (state === 'scheduled' && !has_timer) found.push(`nothing will wake instance ${id}`);
     if (isEnded(state as 'failed') && has_timer) found.push(`${state} instance ${id} has a timer`);
     if ((state === 'failed') !== has_dead_letter) {

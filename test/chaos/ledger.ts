@@ -5,7 +5,9 @@
  * answers alone prove wrong is noted at once, the rest is for `invariants.ts` to find in the rows.
  */
 
-import { type InstanceState, isTerminal } from '../../schema/states.js';
+import type { InstanceCreated, InstanceResult } from '../../schema/instance.js';
+import type { SignalAnswer } from '../../schema/signal.js';
+import { type InstanceState, isEnded, isTerminal } from '../../schema/states.js';
 import { entryOf } from '../helpers/entry.js';
 import type { ShapeName } from './shapes.js';
 
@@ -17,6 +19,10 @@ export interface Creation extends Op {
   readonly token: string;
   readonly shape: ShapeName;
   readonly key: string | undefined;
+  /** Nothing was created: the instance that the answer named instead. */
+  skippedFor?: string;
+  /** It was collected: the instance that starts from it. Not if it only repeated the key of another one. */
+  collectedIn?: string;
 }
 
 export interface Batch extends Op {
@@ -30,13 +36,27 @@ export interface Write extends Op {
 
 export interface Signal extends Op {
   readonly type: string;
+  /** In its payload, of those that are sent to a step. */
+  readonly number: number | undefined;
   id?: string;
+  /** Of a sender who waited until a step took it. */
+  answer?: SignalAnswer;
+}
+
+/** One to the trigger of the run, about an instance: sent again with the same id, as providers do it. */
+export interface Delivery {
+  readonly id: string;
+  readonly attempts: Op[];
+  /** Of the event that answers named. */
+  eventId?: string;
+  freshReplies: number;
 }
 
 export type ControlKind =
   | 'pause'
   | 'resume'
   | 'cancel'
+  | 'withdraw'
   | `patch.${'paused' | 'scheduled' | 'cancelled'}`;
 
 export interface Control extends Op {
@@ -54,6 +74,9 @@ export interface InstanceRecord {
   readonly notes: Write[];
   readonly signals: Signal[];
   readonly controls: Control[];
+  readonly deliveries: Delivery[];
+  /** What creations that waited for the end were answered. */
+  readonly results: InstanceResult[];
   /** What GET showed when the instance had ended. */
   terminal?: { readonly state: InstanceState; readonly body: Record<string, unknown> };
 }
@@ -64,6 +87,8 @@ export interface TaskEnd extends Op {
   readonly isRetryable: boolean;
   /** Stands in the output; a failure has none. */
   readonly mark?: string;
+  /** When it was sent, by the clock of the run. */
+  readonly at: number;
 }
 
 /** The part of a claimed task that the ledger keeps. */
@@ -80,8 +105,8 @@ export interface TaskRecord {
   readonly instanceId: string;
   readonly blockId: string;
   readonly attempt: number;
-  /** The epochs at which polls returned it. */
-  readonly epochs: Set<number>;
+  /** The epochs at which polls returned it, or deliveries brought it, and when by the clock of the run. */
+  readonly epochs: Map<number, number>;
   readonly ends: TaskEnd[];
   /** The highest number that a heartbeat's reply gave. */
   checkpointSeq: number;
@@ -127,7 +152,7 @@ export class Ledger {
   }
 
   /** An acknowledged creation; returns the record of the instance that the reply named. */
-  created(creation: Creation, reply: { id: string; deduplicated: boolean }): InstanceRecord {
+  created(creation: Creation, reply: InstanceCreated): InstanceRecord {
     const { key, shape, token } = creation;
     const { id, deduplicated } = reply;
     const known = this.instances.get(id);
@@ -140,6 +165,27 @@ export class Ledger {
     if (!deduplicated) record.token = token;
     this.instances.set(id, record);
     return record;
+  }
+
+  /** The answer was that all slots were taken. */
+  skipped(creation: Creation, { id }: InstanceCreated): void {
+    creation.skippedFor = id;
+  }
+
+  /** The answer was that it starts later, with others. */
+  collected(creation: Creation, { id, deduplicated }: InstanceCreated): void {
+    if (creation.key !== undefined) this.#enterKey(creation.key, id, deduplicated);
+    else if (deduplicated) this.complain(`${id} was deduplicated without a key`);
+    if (!deduplicated) creation.collectedIn = id;
+  }
+
+  /** The answer of a creation that waited for the end. */
+  resulted(record: InstanceRecord, result: InstanceResult): void {
+    const { state } = result;
+    if (state === undefined || !isEnded(state)) {
+      this.complain(`the result of instance ${record.id} was answered while it was ${state}`);
+    }
+    record.results.push(result);
   }
 
   createBatch(tokens: readonly string[], shape: ShapeName): Batch {
@@ -157,8 +203,27 @@ export class Ledger {
     return this.#enter({ number, certainty: 'unknown' }, record.notes);
   }
 
-  signal(record: InstanceRecord, type: string): Signal {
-    return this.#enter({ type, certainty: 'unknown' }, record.signals);
+  signal(record: InstanceRecord, type: string, number?: number): Signal {
+    return this.#enter({ type, number, certainty: 'unknown' }, record.signals);
+  }
+
+  deliver(record: InstanceRecord, id: string): Delivery {
+    const delivery = { id, attempts: [], freshReplies: 0 };
+    record.deliveries.push(delivery);
+    return delivery;
+  }
+
+  attempt({ attempts }: Delivery): Op {
+    return this.#enter({ certainty: 'unknown' }, attempts);
+  }
+
+  /** An acknowledged attempt: all of them are the same event, and one of them published it. */
+  delivered(delivery: Delivery, eventId: string, isFresh: boolean): void {
+    const { id, eventId: known = eventId } = delivery;
+    if (known !== eventId) this.complain(`delivery ${id} published ${known} and ${eventId}`);
+    delivery.eventId = eventId;
+    if (isFresh) delivery.freshReplies += 1;
+    if (delivery.freshReplies > 1) this.complain(`delivery ${id} was twice answered as new`);
   }
 
   control(record: InstanceRecord, kind: ControlKind): Control {
@@ -175,19 +240,27 @@ export class Ledger {
     }
   }
 
+  /** By the answer of a poll, or by a delivery. */
   claimed(task: ClaimedTask): void {
     const record = this.tasks.get(task.id) ?? newTask(task);
     this.tasks.set(task.id, record);
     if (record.epochs.has(task.claim_epoch)) {
       this.complain(`task ${task.id} was claimed twice at epoch ${task.claim_epoch}`);
     }
-    record.epochs.add(task.claim_epoch);
+    record.epochs.set(task.claim_epoch, performance.now());
     this.openWork = Math.max(0, this.openWork - 1);
   }
 
   /** @param taskId of a task that was claimed */
-  end(taskId: string, end: Omit<TaskEnd, 'certainty'>): TaskEnd {
-    return this.#enter<TaskEnd>({ ...end, certainty: 'unknown' }, this.tasks.get(taskId)!.ends);
+  end(taskId: string, end: Omit<TaskEnd, 'certainty' | 'at'>): TaskEnd {
+    const entered = { ...end, certainty: 'unknown', at: performance.now() } as const;
+    return this.#enter<TaskEnd>(entered, this.tasks.get(taskId)!.ends);
+  }
+
+  /** The response to a delivery, which is never acknowledged, and not a request of the run. */
+  responded(taskId: string, end: Omit<TaskEnd, 'certainty' | 'at'>): void {
+    const entered = { ...end, certainty: 'unknown', at: performance.now() } as const;
+    this.tasks.get(taskId)!.ends.push(entered);
   }
 
   /** An acknowledged end, after which no other one of the same task may be accepted. */
@@ -218,6 +291,10 @@ export class Ledger {
     if (entry.freshReplies > 1) this.complain(`key ${key} was twice answered as new`);
   }
 }
+
+/** What its events, payments and withdrawals name. */
+export const orderOf = ({ key, token }: Pick<InstanceRecord, 'key' | 'token'>): string =>
+  key ?? (token as string);
 
 export const isAcknowledged = (op: Op): boolean => op.certainty === 'acknowledged';
 /** It happened, or may have happened. */
@@ -253,8 +330,8 @@ export function allowedNumbers(writes: readonly Write[]): ReadonlySet<number | n
 }
 
 function newRecord(id: string, shape: ShapeName, key: string | undefined): InstanceRecord {
-  const lists = { patches: [], notes: [], signals: [], controls: [] };
-  return { id, shape, key, token: undefined, ...lists };
+  const sent = { patches: [], notes: [], signals: [], controls: [], deliveries: [] };
+  return { id, shape, key, token: undefined, ...sent, results: [] };
 }
 
 function newTask(task: ClaimedTask): TaskRecord {
@@ -263,7 +340,7 @@ function newTask(task: ClaimedTask): TaskRecord {
     instanceId: task.instance_id,
     blockId: task.block_id,
     attempt: task.attempt,
-    epochs: new Set(),
+    epochs: new Map(),
     ends: [],
     checkpointSeq: 0,
   };

@@ -4,8 +4,16 @@
  */
 
 import type { InstanceState } from '../../schema/states.js';
-import { type Control, type ControlKind, type InstanceRecord, isPossible } from './ledger.js';
-import type { Shape } from './shapes.js';
+import { isTerminal } from '../../schema/states.js';
+import {
+  type Control,
+  type ControlKind,
+  type InstanceRecord,
+  isAcknowledged,
+  isPossible,
+  type Op,
+} from './ledger.js';
+import { ASKING, PAID_BLOCKS, type Shape } from './shapes.js';
 
 /**
  * Who decides where the instance rests. `free`: its sequence. `paused`, `cancelled`: a client.
@@ -32,6 +40,7 @@ const EFFECT: Readonly<Record<ControlKind, Readonly<Record<Mode, readonly Mode[]
     cancelled: ['cancelled'],
     ended: ['cancelled', 'ended'],
   },
+  withdraw: { free: ['cancelled'], paused: ['cancelled'], cancelled: ['cancelled'], ended: [] },
   'patch.paused': { free: ['paused'], paused: ['paused'], cancelled: [], ended: [] },
   'patch.scheduled': { free: ['free'], paused: ['free'], cancelled: [], ended: ['free'] },
   'patch.cancelled': { free: ['cancelled'], paused: ['cancelled'], cancelled: [], ended: [] },
@@ -45,7 +54,9 @@ export function restingStates(
   shape: Shape,
   mayFail: boolean,
 ): ReadonlySet<InstanceState> {
-  if (record.terminal !== undefined) return new Set([record.terminal.state]);
+  const result = record.results.find(({ state }) => state !== undefined && isTerminal(state));
+  const shown = record.terminal?.state ?? result?.state;
+  if (shown !== undefined) return new Set([shown]);
   const rest = restOfSequence(record, shape, mayFail);
   const states = new Set<InstanceState>();
   for (const mode of modesAfter(record.controls)) {
@@ -64,6 +75,18 @@ function restOfSequence(
   shape: Shape,
   mayFail: boolean,
 ): readonly InstanceState[] {
+  const { deliveries, signals } = record;
+  if (record.shape === 'paid') {
+    const wasDelivered = deliveries.map(({ attempts }) => attempts);
+    return afterMessages(wasDelivered, PAID_BLOCKS.length);
+  }
+  if (record.shape === 'asking') {
+    const asked = signals.filter(({ type }) => type === `custom:${ASKING}`);
+    return afterMessages(
+      asked.map((signal) => [signal]),
+      1,
+    );
+  }
   const states: InstanceState[] = [shape.rest];
   if (mayFail) states.push('failed');
   // An instance that was to start in the far future starts at once when it is resumed or
@@ -71,6 +94,16 @@ function restOfSequence(
   const isWoken = record.controls.some(isPossible);
   if (shape.rest === 'scheduled' && isWoken) states.push('completed');
   return states;
+}
+
+/** It waits for so many messages, each of which was sent once or several times. */
+function afterMessages(messages: readonly (readonly Op[])[], wanted: number): InstanceState[] {
+  const certain = messages.filter((attempts) => attempts.some(isAcknowledged));
+  const possible = messages.filter((attempts) => attempts.some(isPossible));
+  return [
+    ...(certain.length < wanted ? (['waiting'] as const) : []),
+    ...(possible.length >= wanted ? (['completed'] as const) : []),
+  ];
 }
 
 const isEnd = (state: InstanceState) => state === 'completed' || state === 'failed';

@@ -54,7 +54,7 @@ export function attemptViolations(task: TaskRecord, attempts: readonly WorkerAtt
   // A full history has lost its oldest entries, and keeps all that came after the first it shows.
   const isFull = attempts.length >= LIMITS.taskHistoryMax;
   const shownFrom = isFull ? (claims[0]?.claim_epoch ?? Number.POSITIVE_INFINITY) : 0;
-  for (const epoch of task.epochs) {
+  for (const epoch of task.epochs.keys()) {
     if (epoch < shownFrom) continue;
     if (!claims.some(({ claim_epoch }) => claim_epoch === epoch)) {
       found.push(`the claim of task ${task.id} at epoch ${epoch} is not in its history`);

@@ -15,13 +15,14 @@ import { ChaosClient, type World } from './clients.js';
 import { createGate } from './gate.js';
 import { HARDSHIP_NAMES, type Surroundings, suffer } from './hardships.js';
 import { findViolations } from './invariants.js';
-import { Ledger } from './ledger.js';
+import { isAcknowledged, Ledger } from './ledger.js';
+import { startOutside } from './outside.js';
 import { startCrashablePostgres } from './postgres.js';
 import { createRandom, type Random } from './random.js';
 import { readBack } from './read-back.js';
 import { findMisrouted, startCanary } from './releases.js';
 import { readOverbooked, readRows, readUnsettled } from './rows.js';
-import { RATE_LIMIT, type ShapeName, shapes, WORK_HANDLER } from './shapes.js';
+import { RATE_LIMIT, type Shape, type ShapeName, shapes } from './shapes.js';
 import { type Sink, startSink } from './sink.js';
 import { startChaosWorker } from './workers.js';
 
@@ -42,6 +43,8 @@ export interface RoundPlan {
 export interface LoadSummary {
   readonly instances: number;
   readonly tasks: number;
+  /** What was promised, by kind: creations by shape, and answers to those who waited or sent from outside. */
+  readonly promised: Readonly<Record<string, number>>;
   readonly requests: Ledger['counts'];
   /** From the end of the faults until everything rested. */
   readonly settleMs: number;
@@ -73,8 +76,8 @@ const INSTANCES_PER_ROUND_MAX = 25_000;
 /** How long the server serves between two faults: about 0.6 s a cycle with the restart. */
 const UP_MS = { min: 40, max: 260 } as const;
 /** At least so much is promised between two faults, however long a busy machine takes for it. */
-const PROMISES_MIN = 20;
-/** A server that promises less in this time serves nobody. */
+const PROMISES_MIN = 150;
+/** A server that promises nothing for so long serves nobody. */
 const PROMISES_MS_MAX = 60_000;
 const PG_DOWN_MS = { min: 20, max: 200 } as const;
 /** The promise: everything rests this long after the faults stop. */
@@ -84,6 +87,8 @@ const TAKE_OVER_MS_MAX = 60_000;
 /** The promise is 2 s on an idle machine; here clients and database share its two cores. */
 const SERVE_AGAIN_MS_MAX = 10_000;
 const POLL_MS = 20;
+/** How often slots are counted under load: each count reads all instances of the round. */
+const WATCH_EVERY_MS = 150;
 /** Sentences that are quoted of each kind of finding. */
 const VIOLATIONS_QUOTED = 50;
 
@@ -185,6 +190,7 @@ export async function underLoad<Faults>(
   const ledger = new Ledger();
   const client = clientOf(target.engine, tenant);
   const shapesOfRound = shapes(target.sink.url);
+  const outside = await startOutside(client, tenant, ledger, createRandom(seed, 3_000));
   let isOver = false;
   const world: World = {
     ledger,
@@ -193,6 +199,7 @@ export async function underLoad<Faults>(
     gate: createGate(),
     shapes: shapesOfRound,
     sequenceIds: await storeSequences(client, tenant, shapesOfRound),
+    outside,
     instancesMax: INSTANCES_PER_ROUND_MAX,
     isOver: () => isOver,
   };
@@ -204,6 +211,7 @@ export async function underLoad<Faults>(
   );
   const stopWorkers = () => Promise.all(workers.map((worker) => worker.stop()));
   const load = Promise.all(clients);
+  const watcher = watchSlots(target, world);
   try {
     // A client that throws has met a defect of its own, which ends the round at once.
     const faults = await Promise.race([inject(world), load.then(fail)]);
@@ -215,6 +223,7 @@ export async function underLoad<Faults>(
     return {
       instances: ledger.instances.size,
       tasks: ledger.tasks.size,
+      promised: countPromised(ledger),
       requests: { ...ledger.counts },
       ...faults,
       settleMs,
@@ -223,9 +232,33 @@ export async function underLoad<Faults>(
   } finally {
     isOver = true;
     world.gate.open();
-    await Promise.allSettled([load, stopWorkers()]);
+    await Promise.allSettled([load, stopWorkers(), watcher]);
+    outside.stop();
     for (const used of new Set([client, world.client])) await used.close();
   }
+}
+
+function countPromised({ creations, instances }: Ledger): Record<string, number> {
+  const counts: Record<string, number> = {};
+  const add = (name: string, by = 1) => {
+    counts[name] = (counts[name] ?? 0) + by;
+  };
+  for (const { shape, skippedFor, certainty } of creations.values()) {
+    if (certainty === 'acknowledged') add(skippedFor === undefined ? shape : `${shape}, skipped`);
+  }
+  for (const { results, signals, deliveries, controls } of instances.values()) {
+    add('results of creations that waited', results.length);
+    add('replies to signals', signals.filter(({ answer }) => answer !== undefined).length);
+    add('deliveries', deliveries.filter(({ eventId }) => eventId !== undefined).length);
+    const repeats = deliveries.map(({ attempts }) => attempts.filter(isAcknowledged).length - 1);
+    add(
+      'deliveries repeated',
+      repeats.reduce((sum, times) => sum + Math.max(0, times), 0),
+    );
+    const withdrawals = controls.filter(({ kind }) => kind === 'withdraw');
+    add('withdrawals', withdrawals.filter(isAcknowledged).length);
+  }
+  return counts;
 }
 
 /** Those before are left as they are: who waits at one for an answer is told when its server goes on or ends. */
@@ -243,8 +276,8 @@ export async function storeSequences(
   all: ReturnType<typeof shapes>,
 ): Promise<Record<ShapeName, string>> {
   const ids: [ShapeName, string][] = [];
-  for (const [name, { blocks }] of Object.entries(all)) {
-    const body = { tenant_id: tenant, namespace: 'chaos', name, blocks };
+  for (const [name, { blocks, members }] of Object.entries<Shape>(all)) {
+    const body = { tenant_id: tenant, namespace: 'chaos', name, blocks, ...members };
     const reply = await client.post<{ id: string }>('/sequences', { ...body, version: 1 });
     const { id } = expectStatus(reply, 201);
     await startCanary(client, id, { ...body, version: 2 });
@@ -273,7 +306,6 @@ async function injectFaults(
     const { acknowledged } = world.ledger.counts;
     await wait(random.integer(UP_MS.min, UP_MS.max));
     await promised(target, world, acknowledged + PROMISES_MIN);
-    await checkSlots(target, world);
     if (!target.engine.isRunning()) {
       throw new Error(`the server ended by itself\n${target.engine.output()}`);
     }
@@ -297,9 +329,11 @@ export async function promised(
   { ledger }: World,
   count: number,
 ): Promise<void> {
-  const startedAt = performance.now();
+  let last = { acknowledged: -1, at: 0 };
   while (ledger.counts.acknowledged < count && engine.isRunning()) {
-    if (performance.now() - startedAt > PROMISES_MS_MAX) {
+    const { acknowledged } = ledger.counts;
+    if (acknowledged !== last.acknowledged) last = { acknowledged, at: performance.now() };
+    if (performance.now() - last.at > PROMISES_MS_MAX) {
       throw new Error(`promises nothing any more\n${engine.output()}`);
     }
     await wait(POLL_MS);
@@ -366,6 +400,14 @@ async function checkSlots({ pool }: Loaded, { ledger, tenant }: World): Promise<
   for (const what of await readOverbooked(pool, tenant)) ledger.complain(`overbooked: ${what}`);
 }
 
+/** While there are faults: when the database is away, there is nothing to see. `settle` takes no failure. */
+async function watchSlots(target: Loaded, world: World): Promise<void> {
+  while (!world.isOver()) {
+    await checkSlots(target, world).catch(() => undefined);
+    await wait(WATCH_EVERY_MS);
+  }
+}
+
 /** Waits until every instance has ended or waits; what has not by then is a violation. */
 async function settle(target: Loaded, world: World): Promise<number> {
   const { pool } = target;
@@ -373,7 +415,7 @@ async function settle(target: Loaded, world: World): Promise<number> {
   const startedAt = performance.now();
   while (true) {
     await checkSlots(target, world);
-    const unsettled = await readUnsettled(pool, tenant, WORK_HANDLER);
+    const unsettled = await readUnsettled(pool, tenant);
     const ms = performance.now() - startedAt;
     if (unsettled.length === 0) return ms;
     if (ms > SETTLE_MS_MAX) {
@@ -389,7 +431,13 @@ async function judge({ pool, sink }: Loaded, world: World): Promise<readonly str
   // The sink has also heard from the rounds before.
   const sinkTokens = new Set([...sink.tokens].filter((token) => ledger.creations.has(token)));
   return [
-    ...findViolations({ ledger, rows: await readRows(pool, tenant), shapes: all, sinkTokens }),
+    ...findViolations({
+      tenant,
+      ledger,
+      rows: await readRows(pool, tenant),
+      shapes: all,
+      sinkTokens,
+    }),
     ...(await findMisrouted(pool, tenant)),
   ];
 }

@@ -3,6 +3,7 @@
  * what polls returned and what the server accepted.
  */
 
+import { setTimeout as wait } from 'node:timers/promises';
 import {
   Client as EngineClient,
   FatalError,
@@ -28,6 +29,9 @@ const PERMANENT_CHANCE = 0.02;
 const CHECKPOINT_CHANCE = 0.3;
 /** A policy that allows eight tries is then never exhausted. */
 const FAILED_ATTEMPTS_MAX = 2;
+
+/** How long a task takes at most: some are under way, and hold slots, at each kill. */
+const WORK_MS_MAX = 60;
 
 /** Short, because each restart of the server is met by the next poll. */
 const POLL_WAIT_MS = 1_000;
@@ -89,6 +93,7 @@ function moodyHandler(workerId: string, random: Random): HandlerFunction {
     count += 1;
     const mark = `${workerId}-${count}`;
     if (random.chance(CHECKPOINT_CHANCE)) await ctx.checkpoint({ mark });
+    await wait(random.integer(0, WORK_MS_MAX));
     const mayFail = task.attempt < FAILED_ATTEMPTS_MAX;
     if (mayFail && random.chance(RETRYABLE_CHANCE)) throw new RetryableError('not today');
     if (random.chance(PERMANENT_CHANCE)) throw new FatalError('never');

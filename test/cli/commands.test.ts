@@ -5,15 +5,23 @@
  */
 
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { COMMANDS } from '../../cli/commands.js';
 import { timeOfDay } from '../../cli/follow.js';
-import type { BulkJob, KeyMinted, Release, TaskInstance } from '../../client/src/index.js';
+import type {
+  BulkJob,
+  KeyMinted,
+  Release,
+  TaskInstance,
+  Trigger,
+  WorkerEndpoint,
+} from '../../client/src/index.js';
 import { eventually, step, useSharedApi } from '../helpers/api.js';
-import { type CliOptions, cliWorld } from '../helpers/cli.js';
+import { CLI, type CliOptions, cliWorld } from '../helpers/cli.js';
 import { column } from '../helpers/columns.js';
+import { runScript } from '../helpers/docs.js';
 
 const api = useSharedApi();
 const tenant = api.tenant();
@@ -70,6 +78,7 @@ test('a definition is stored once, and a changed one becomes the next version', 
   assert.match(await ok('sequences apply', hello), /^hello v2: new version\n {2}.*greet/);
   assert.deepEqual(column(await json<{ version: number }[]>('sequences list'), 'version'), [2, 1]);
   assert.equal((await json<{ version: number }>('sequences get hello')).version, 2);
+  assert.match(await ok('sequences steps hello --since 2h'), /^BLOCK +RUNS .*\ngreet +\d+ /);
 });
 
 test('a number that is taken by another definition is refused, and says what is different', async () => {
@@ -131,8 +140,83 @@ test('two versions are compared by what changes for a new instance', async () =>
   const { code, out } = await run('sequences diff hello 1 2');
   assert.equal(code, 1);
   assert.match(out, /behavioral +step greet: params change: message/);
+  assert.match(out, /^blocks\.greet\.params\.message\n {2}- one\n {2}\+ two$/m);
+  const { texts } = JSON.parse((await run('sequences diff hello 1 2 --json')).out);
+  assert.deepEqual(texts, [{ path: 'blocks.greet.params.message', before: 'one', after: 'two' }]);
   assert.equal((await run('sequences diff hello 2 2')).code, 0);
   assert.equal((await run('sequences diff hello 9')).code, 3);
+});
+
+test('a namespace comes from an option or the environment, and a name of another one is found', async () => {
+  const place = file('kept.json', { name: 'kept', blocks: [NOBODY] });
+  await ok('sequences apply', place, '--namespace', 'shop');
+  const start = ['instances', 'start', 'kept'];
+  const { code, err } = await cli.run(start);
+  assert.equal(code, 3);
+  assert.match(err, /Not in namespace default; shop has one: use --namespace shop\./);
+  await refused(3, /shop has one/, 'sequences get kept');
+  await refused(3, /shop has one/, 'sequences deprecate kept@1');
+  const env = { ENGINE_NAMESPACE: 'shop' };
+  const id = (await cli.ok(start, { env })).trim();
+  assert.match(await cli.ok(['instances', 'list'], { env }), new RegExp(id));
+  assert.equal(
+    await cli.ok(['instances', 'list', '--json', '--namespace', 'none'], { env }),
+    '[]\n',
+  );
+  // It restricts a selection, and is none.
+  const all = await cli.run(['instances', 'cancel', '--yes'], { env });
+  assert.match(all.err, /no instances are selected/);
+  assert.match(await ok('instances cancel --namespace shop --yes'), /^1 instance cancelled/);
+});
+
+test('a credential is stored from a file or standard input, and its secret is never shown', async () => {
+  const secret = 'sk_live_never_shown';
+  const input = `${secret}\n`;
+  const create = ['credentials', 'create', 'bank', '--value-file', '-', '--expires-at', '30d'];
+  assert.equal(await cli.ok(create, { input }), 'bank\n');
+  await refused(2, /--value-file is required/, 'credentials create other');
+  const listed = await ok('credentials list');
+  assert.match(listed, /^bank +api_key +enabled /m);
+  assert.ok(!listed.includes(secret));
+  await ok('credentials update bank --disable --value-file', file('value', 'another'));
+  assert.match(await ok('credentials list'), /^bank +api_key +disabled /m);
+  await ok('credentials delete bank');
+  assert.equal((await json<unknown[]>('credentials list')).length, 0);
+});
+
+test('an event is sent, listed and shown, and says what it does', async () => {
+  const sent = await run('events send paid --key A-17 --payload', '{"amount": 42}', '--ttl', '60');
+  assert.equal(sent.code, 0, sent.err);
+  assert.match(sent.err, /Sent: ends 0 waits, fires 0 triggers, cancels 0 instances\./);
+  const id = sent.out.trim();
+  assert.match(
+    await ok('events list --name paid --status pending'),
+    new RegExp(`^${id} +paid +A-17`, 'm'),
+  );
+  const shown = await json<{ payload: unknown; cancelled: unknown }>('events get', id);
+  assert.deepEqual([shown.payload, shown.cancelled], [{ amount: 42 }, []]);
+});
+
+test('what steps logged is listed, with its filters', async () => {
+  const level = 'warn';
+  const blocks = [step('said', 'log', { params: { message: 'paper is out', level } })];
+  const id = await tenant.runUntil('completed', blocks);
+  const listed = await ok('logs --text PAPER --level warn,error');
+  assert.match(listed, new RegExp(`warn +\\S+ +said +paper is out +${id}`));
+  assert.deepEqual(await json('logs --level debug'), []);
+});
+
+test('rate limits are set, listed, shown by key and deleted, patterns too', async () => {
+  assert.equal(
+    await ok('rate-limits put', 'mail:*', '--max', '5', '--window', '60'),
+    'mail:*: 5 in 60 s.\n',
+  );
+  await refused(2, /--window is required/, 'rate-limits put mail --max 5');
+  assert.match(await ok('rate-limits list'), /^mail:\* +5 +60 s /m);
+  const shown = await json<{ pattern: string }>('rate-limits get', 'mail:a');
+  assert.equal(shown.pattern, 'mail:*');
+  assert.equal(await ok('rate-limits delete', 'mail:*'), 'mail:* deleted.\n');
+  await refused(3, /not found/, 'rate-limits get mail:a');
 });
 
 test('an instance is started by name, and its id is all that standard output holds', async () => {
@@ -184,6 +268,7 @@ test('instances are paused, resumed, sent signals, cancelled and retried by thei
     `/instances/${id}/signals?signal_type=custom:approve`,
   );
   assert.equal(sent.body.length, 1);
+  assert.match(await ok('instances signal update_context', id, '--wait'), /^it took effect\n/);
   const none = '00000000-0000-0000-0000-000000000000';
   const { code, out, err } = await run('instances cancel', id, none);
   assert.equal(code, 3);
@@ -253,6 +338,11 @@ test('bulk changes need --yes where no terminal can confirm, and show the count 
   assert.ok(job);
   assert.equal((await json<BulkJob>('jobs get', job.id)).applied, 3);
   assert.equal((await run('jobs cancel', job.id)).code, 6);
+  const actions = await ok('actions list --kind bulk_job --by root --limit 1');
+  assert.match(
+    actions,
+    /^WHEN +BY +ACTION +TARGET\n.* root +cancelled many instances by bulk job /,
+  );
 });
 
 test('a change that names nothing is refused, whatever it would do', async () => {
@@ -268,6 +358,7 @@ test('failed instances are listed with their reason, retried and given up', asyn
   assert.equal((await run('dlq drain', live)).code, 6);
   await tenant.until(live, 'waiting');
   assert.match(await ok('dlq list --sequence fails'), /fails v1 +no +too bad/);
+  assert.match(await ok('failures list --sequence fails --since 1h'), /\bnew\b/);
   assert.match(await ok('failures list --sequence fails'), /fails v1 +no .*too bad/);
   assert.match(await ok('dlq retry --sequence fails --yes'), /instances? retried/);
   await tenant.until(id, 'failed');
@@ -334,12 +425,16 @@ test('what people are asked is listed and answered', async () => {
   await apply('asks', step('ok', 'noop', { wait_for_input: { prompt: 'Ship it?', choices } }));
   const id = await start('asks');
   const approval = await eventually(async () => {
-    const [found] = await json<{ id: string; prompt: string }[]>('approvals list');
+    const [found] =
+      await json<{ id: string; prompt: string; instance_id: string }[]>('approvals list');
     assert.ok(found);
     return found;
   });
   assert.equal(approval.prompt, 'Ship it?');
-  assert.match(await ok('approvals list'), /Ship it\? +yes, no/);
+  assert.match(await ok('approvals list'), /Ship it\? +yes, no +any/);
+  assert.doesNotMatch(await ok('approvals list --group finance'), /Ship it/);
+  assert.match(await ok('approvals get', approval.id), /^data +\{/m);
+  await refused(3, /no open approval/, 'approvals get', approval.instance_id);
   assert.match(await ok('approvals answer', approval.id, 'yes'), /^ok was answered with yes\.\n$/);
   await tenant.until(id, 'completed');
 });
@@ -353,8 +448,31 @@ test('tasks and workers are listed', async () => {
     await json<{ handler: string; waiting: number; workers: number }[]>('queues list')
   ).filter(({ handler }) => handler === 'nobody-does-this');
   assert.ok((queue?.waiting ?? 0) > 0 && queue?.workers === 0);
+  assert.match(await ok('queues series nobody-does-this'), /^AT +ARRIVED +CLAIMED/);
   await tenant.poll('something-else', { worker_id: 'worker-of-the-cli' });
   await eventually(async () => assert.match(await ok('workers list'), /worker-of-the-cli +yes/));
+});
+
+test('a worker endpoint is set, shown, changed and deleted', async () => {
+  const secret = file('secret', 'a secret of the endpoint\n');
+  const url = 'https://tasks.example/in';
+  const set = ['charging', url, '--handler', 'charge', '--handler', 'refund'];
+  const made = await run('endpoints set', ...set, '--secret-file', secret, '--disabled');
+  assert.equal(made.out, 'charging\n');
+  assert.match(made.err, /^It gets the tasks of charge, refund\./);
+  assert.match(await ok('endpoints list'), /charging +charge, refund +https:.* +disabled +0/);
+  await ok('endpoints set', ...set, '--concurrency', '3', '--disabled');
+  assert.match(await ok('endpoints get', 'charging'), /concurrency +3/);
+  await refused(2, /--handler is required/, 'endpoints set', 'other', url);
+  await refused(6, /secret is required/, 'endpoints set', 'other', url, '--handler', 'charge');
+  assert.match(await ok('endpoints delete', 'charging'), /was deleted/);
+  assert.equal((await run('endpoints get', 'charging')).code, 3);
+});
+
+test('an instance is found by the start of a value of its metadata, a sequence by its name', async () => {
+  const id = (await ok('instances start', 'hello', '--metadata', 'order=FIND-1')).trim();
+  assert.match(await ok('search', 'find-'), new RegExp(`instance +${id} .*value: find-1`));
+  assert.match(await ok('search', 'ELL'), /sequence +[\da-f-]{36} +- +hello \d .*name: hello/);
 });
 
 test('a schedule is made, shown, changed, fired and deleted', async () => {
@@ -374,6 +492,80 @@ test('a schedule is made, shown, changed, fired and deleted', async () => {
   assert.match(await ok('cron run', id), /^[\da-f-]{36}\n$/);
   assert.match(await ok('cron delete', id), /was deleted/);
   assert.equal((await run('cron get', id)).code, 3);
+});
+
+test('an instance that is yet to start is listed, shown, started and dropped', async () => {
+  const blocks = [step('a', 'noop')];
+  for (const name of ['collects', 'drops']) {
+    const definition = { name, blocks, debounce: { wait_ms: 600_000 } };
+    await ok('sequences apply', file(`${name}.json`, definition));
+  }
+  const [first, second] = [await start('collects'), await start('drops')];
+  assert.match(
+    await ok('pending-starts list', '--sequence', 'drops'),
+    /drops +debounce +- +1 +in /,
+  );
+  assert.match(await ok('pending-starts get', first), /kind +debounce/);
+  assert.equal((await ok('pending-starts start', first)).trim(), first);
+  assert.match(await ok('pending-starts drop', second), /was dropped/);
+  assert.equal((await run('pending-starts get', second)).code, 3);
+});
+
+test('the examples of the manual do what they say', async () => {
+  await apply('ship-order', greet('shipped'));
+  file('stripe.secret', 'whsec_examples\n');
+  const [, script = ''] =
+    /## Examples\n\n```sh by-hand\n(.*?)```/s.exec(readFileSync('docs/cli.md', 'utf8')) ?? [];
+  const program = `durable-workflow-engine() { "${process.execPath}" "${CLI}" "$@"; }\n`;
+  const place = { folder: world.home, env: { ...world.env, TASK_SECRET: 'whsec_c2VjcmV0' } };
+  const { code, stdout, stderr } = await runScript(program + script, place);
+  assert.equal(code, 0, stdout + stderr);
+  const [endpoint] = await json<WorkerEndpoint[]>('endpoints list');
+  assert.deepEqual([endpoint?.concurrency, endpoint?.timeout_ms], [20, 65_000]);
+  assert.match(await ok('instances list --sequence ship-order'), /ship-order v1/);
+  assert.match(await ok('rate-limits list'), /mail:small-shop +5 +60 s/);
+  await ok('endpoints delete', 'billing');
+  for (const slug of ['stripe-in', 'paid-in']) await ok('triggers delete', slug);
+  for (const key of ['mail:*', 'mail:small-shop']) await ok('rate-limits delete', key);
+});
+
+test('an unknown word is followed by what was meant, if something is like it, else by where the words are', async () => {
+  await refused(2, /unknown command 'lsit'; did you mean list\?/, 'instances lsit');
+  await refused(2, /unknown command 'instanses'; did you mean instances\?/, 'instanses');
+  await refused(2, /'create'\n.* instances --help lists the commands\.$/m, 'instances create');
+  await refused(
+    2,
+    /unknown option '--sequense'; did you mean --sequence\?/,
+    'instances list --sequense x',
+  );
+  await refused(
+    2,
+    /unknown option '--tenannt=a'; did you mean --tenant\?/,
+    'instances list --tenannt=a',
+  );
+  await refused(
+    2,
+    /'--xyz'\n.* instances list --help lists the options\.$/m,
+    'instances list --xyz',
+  );
+  await refused(2, /unknown option '--key'\nKeys are not accepted/, 'instances list --key k');
+});
+
+test('a validation shows each run that diverges on a line, and all of them as JSON', async () => {
+  await apply('routed', step('a', 'transform', { params: { n: 1 } }));
+  const id = await start('routed');
+  await tenant.until(id, 'completed');
+  await apply('routed', step('a', 'transform', { params: { n: 2 } }), step('b', 'noop'));
+  const release = async () => (await ok('releases create routed@1 routed@2')).trim();
+  const { code, out } = await run('releases validate', await release());
+  assert.equal(code, 1);
+  assert.match(
+    out,
+    /^The release is \w+: of 1 replayed runs 0 match, 1 diverge, 0 are inconclusive\.\nINSTANCE /,
+  );
+  assert.match(out, new RegExp(`^${id} +completed +b`, 'm'));
+  const all = await run('releases validate', await release(), '--json');
+  assert.equal(JSON.parse(all.out).divergences[0].instance_id, id);
 });
 
 test('a release is drafted, validated, led in, judged and ended', async () => {
@@ -397,6 +589,52 @@ test('a release is drafted, validated, led in, judged and ended', async () => {
   assert.match(await ok('releases status', id), /paused → rolled_back/);
 });
 
+test('a trigger is made, changed, fired and deleted; its id is alone on standard output', async () => {
+  await apply('hello', greet('hello'));
+  assert.equal(await ok('triggers create cli-starts hello --disabled'), 'cli-starts\n');
+  assert.equal((await run('triggers fire cli-starts')).code, 6);
+  assert.match(await ok('triggers update cli-starts --enable'), /is enabled/);
+  const id = (await ok('triggers fire cli-starts --data', '{"name": "Ada"}')).trim();
+  assert.equal((await tenant.instance(id)).metadata._trigger, 'cli-starts');
+  const publish = ['--publish', '{"event": "stripe.{{ body.type }}"}'];
+  const [secret, next] = [file('secret', 'whsec_one\n'), file('next', 'whsec_two\n')];
+  const verify = ['--scheme', 'stripe', '--secret-file', secret];
+  await ok('triggers create cli-publishes', ...publish, ...verify);
+  assert.match(await ok('triggers list'), /cli-publishes +publish stripe\.\S+ .* +stripe +enabled/);
+  await ok('triggers update cli-publishes', ...verify, '--secret-file', next);
+  const { verify: shown } = await json<Trigger>('triggers get cli-publishes');
+  assert.deepEqual(shown, { scheme: 'stripe', secret: '[REDACTED]' });
+  const event = (await ok('triggers fire cli-publishes --data', '{"type": "paid"}')).trim();
+  assert.equal(
+    (await tenant.get<{ event_name: string }>(`/events/${event}`)).body.event_name,
+    'stripe.paid',
+  );
+  await ok('triggers update cli-publishes --sequence hello');
+  assert.equal((await json<Trigger>('triggers get cli-publishes')).sequence_name, 'hello');
+  await ok('triggers create cli-event hello --event-name paid --correlation-key A-17');
+  const { config } = await json<Trigger>('triggers get cli-event');
+  assert.deepEqual(config, { event_name: 'paid', correlation_key: 'A-17' });
+  await refused(2, /--secret-file is required/, 'triggers create cli-none hello --scheme github');
+  await refused(2, /--scheme is required/, 'triggers create cli-none hello --header x');
+  for (const slug of ['cli-starts', 'cli-publishes', 'cli-event'])
+    await ok('triggers delete', slug);
+  assert.equal((await run('triggers get cli-starts')).code, 3);
+});
+
+test('a webhook subscription is made, changed, read and deleted', async () => {
+  const made = await run('webhooks create http://127.0.0.1:9/in --event instance.failed');
+  const id = made.out.trim();
+  assert.match(id, /^[\da-f-]{36}$/);
+  assert.match(made.err, /whsec_[\da-f]{64}/);
+  assert.match(await ok('webhooks list'), /http:\/\/127\.0\.0\.1:9\/in +instance\.failed/);
+  await ok('webhooks update', id, '--event', 'instance.completed,instance.failed');
+  const { events } = await json<{ events: string[] }>('webhooks get', id);
+  assert.deepEqual(events, ['instance.completed', 'instance.failed']);
+  assert.deepEqual(await json('webhooks deliveries', id), []);
+  await ok('webhooks delete', id);
+  assert.equal((await run('webhooks get', id)).code, 3);
+});
+
 test('a key is made, used, listed and revoked; its secret is alone on standard output', async () => {
   const secret = (await ok('keys create reader --can auditor')).trim();
   assert.match(secret, /^sk_[\da-f]{64}$/);
@@ -406,13 +644,17 @@ test('a key is made, used, listed and revoked; its secret is alone on standard o
   assert.equal(no.code, 4);
   assert.match(no.err, /doctor shows its rights/);
   const minted = await json<KeyMinted>('keys create both --can worker,starter');
+  const approver = await json<KeyMinted>(
+    'keys create desk --can approver --group finance --group legal',
+  );
+  assert.deepEqual(approver.groups, ['finance', 'legal']);
   assert.deepEqual(minted.capabilities, ['worker', 'starter']);
-  assert.match(await ok('keys list'), /reader +auditor +active/);
+  assert.match(await ok('keys list'), /reader +auditor +- +active/);
   await ok('keys revoke', minted.id);
   assert.match(await ok('tenants list --all'), new RegExp(tenant.name));
   assert.equal((await json<{ is_root: boolean }>('whoami')).is_root, true);
   assert.match(await cli.ok(['whoami'], { env }), /auditor/);
-  assert.match(await ok('keys list'), /both +worker, starter +revoked/);
+  assert.match(await ok('keys list'), /both +worker, starter +- +revoked/);
 });
 
 test('exit codes tell what kind of failure it was', async () => {

@@ -117,6 +117,26 @@ test('a folder is read recursively, without following links', async () => {
   await assert.rejects(readDefinitions(bad), { message: /bad\.yaml: line 2, column 8: / });
 });
 
+test('a file that defines a sequence twice is refused, unless the versions differ', async () => {
+  const one = { name: 'a', blocks: [] };
+  const names = async (file: string) =>
+    (await readDefinitions(file)).map(({ definition }) => definition.name);
+  const list = (...definitions: object[]) => put('list.json', JSON.stringify(definitions));
+  assert.deepEqual(await names(list(one, { ...one, namespace: 'b' })), ['a', 'a']);
+  assert.deepEqual(await names(list({ ...one, version: 1 }, { ...one, version: 2 })), ['a', 'a']);
+  await assert.rejects(readDefinitions(list(one, { ...one, namespace: 'default' })), {
+    message: /list\.json: defines a twice/,
+  });
+  await assert.rejects(readDefinitions(list({ ...one, version: 1 }, { ...one, version: 1 })), {
+    message: /list\.json: defines version 1 of a twice/,
+  });
+  const sequence = `{ definition: ${JSON.stringify({ ...one, version: 1 })} }`;
+  const again = put('again.mjs', `export const a = ${sequence};\nexport default a;`);
+  assert.deepEqual(await names(again), ['a']);
+  const twins = put('twins.mjs', `export const v1 = ${sequence};\nexport const v2 = ${sequence};`);
+  await assert.rejects(readDefinitions(twins), { message: /twins\.mjs: defines a twice/ });
+});
+
 test('JSON on a terminal has no control characters, and is still the same JSON', () => {
   const value = { a: '\u202eevil\u001b[2J\u009b \u{e0001}', b: 'ü👍\n' };
   const text = plainJson(JSON.stringify(value, null, 2));

@@ -53,7 +53,7 @@ test('what was stored as JSON, with its members in another order, is the same de
   });
 });
 
-test('an input schema and hooks belong to the definition', async () => {
+test('an input schema, hooks and limits belong to the definition', async () => {
   const client = newClient();
   const made = saying('hello').input({ type: 'object', required: ['name'] });
   assert.equal((await saying('hello').apply(client)).version, 1);
@@ -62,6 +62,24 @@ test('an input schema and hooks belong to the definition', async () => {
   const hooked = made.onCancel((h) => h.step('gone', { handler: 'noop' }));
   assert.equal((await hooked.apply(client)).version, 3);
   assert.equal((await hooked.apply(client)).changed, false);
+  const limited = hooked
+    .concurrency({ key: '{{ data.name }}', limit: 2, when_full: 'skip' })
+    .throttle({ limit: 10, per_ms: 1_000 });
+  assert.equal((await limited.apply(client)).version, 4);
+  assert.equal((await limited.apply(client)).changed, false);
+});
+
+test('the key of a limit may refer to the input, or be a template', () => {
+  const { concurrency, throttle } = saying('hello')
+    .concurrency({ key: ({ input }) => input.name, limit: 2 })
+    .throttle({ key: ({ input }) => t`n-${input.name}`, limit: 10, per_ms: 1_000 }).definition;
+  assert.deepEqual(concurrency, { key: '{{ data.name }}', limit: 2 });
+  assert.deepEqual(throttle, { key: 'n-{{ data.name }}', limit: 10, per_ms: 1_000 });
+  const { concurrency: written } = saying('hello').concurrency({
+    key: 'c-{{ data.name }}',
+    limit: 1,
+  }).definition;
+  assert.deepEqual(written, { key: 'c-{{ data.name }}', limit: 1 });
 });
 
 test('a number that a deprecated version has is not taken again', async () => {

@@ -104,7 +104,8 @@ class Author {
     };
     const worker = {
       ...{ handler: 'charge', params, queue_name: 'q', queue_timeout: 1_000, retry },
-      ...{ output_schema: { type: 'object' }, rate_limit_key: 'bank', ...this.#when(known) },
+      ...{ output_schema: { type: 'object' }, ...this.#when(known) },
+      rate_limit_key: this.pick<Untyped>('bank', ({ input }: Place) => t`bank:${input.name}`),
     };
     const late = log(({ input }) => t`late: ${input.name}`);
     const window = { start_hour: 8, end_hour: 20, days: [0, 1] };
@@ -220,6 +221,27 @@ function written(seed: number, size: number): Sequence<Untyped, Input, Untyped, 
     h.step('alarm', { handler: 'log', params: { message: error.message } }),
   );
 }
+
+test('a sequence collects creations, and steps of a batch see the list of their inputs', () => {
+  const debounce = sequence<Untyped, { readonly order: string }>('s').debounce({
+    key: ({ input }) => input.order,
+    wait_ms: 1,
+  });
+  assert.deepEqual(debounce.definition.debounce, { key: '{{ data.order }}', wait_ms: 1 });
+  const batch = { size: 2, wait_ms: 1 };
+  const made = sequence<Untyped, { readonly to: string }>('s')
+    .batch(batch)
+    .transform('first', ({ input }) => ({ to: input.items.at(0).to }));
+  assert.deepEqual(made.definition.batch, batch);
+  // A creation and a child give one item.
+  const item: NonNullable<typeof made.inputs> = { to: 'a' };
+  assert.deepEqual(item, { to: 'a' });
+});
+
+test('the members by which instances are found add up', () => {
+  const made = sequence('s').searchable('order', 'customer.email').searchable('parcel');
+  assert.deepEqual(made.definition.searchable, ['order', 'customer.email', 'parcel']);
+});
 
 test('any definition in code is stored without a warning, whatever kinds and options it has', (run) => {
   const kinds = new Set<string>();

@@ -93,6 +93,42 @@ test('run gives up when it has waited long enough, and the instance goes on', as
   assert.equal((await end).outputs.slow.done, true);
 });
 
+test('run of a sequence that collects creations waits for the start, and those of one start have its result', async () => {
+  const client = await world(work('other'));
+  const blocks = [transform('sum', { all: '{{ context.data.items }}' })];
+  const batch = { size: 2, wait_ms: 60_000 };
+  await client.sequences.create({ name: 'batched', version: 1, batch, blocks });
+  const options = { idempotencyKey: 'first' };
+  const runs = [
+    client.instances.run('batched', { n: 1 }, options),
+    client.instances.run('batched', { n: 1 }, options),
+    client.instances.run('batched', { n: 2 }),
+  ];
+  const [first, ...others] = await Promise.all(runs);
+  assert.deepEqual(others, [first, first]);
+  const { all } = first!.outputs.sum as { all: object[] };
+  assert.deepEqual(
+    new Set(all.map((item) => JSON.stringify(item))),
+    new Set(['{"n":1}', '{"n":2}']),
+  );
+});
+
+test('run of a creation whose start is not due in time names the time, and the start stays pending', async () => {
+  const client = await world(work('slow'));
+  const debounce = { wait_ms: 60_000 };
+  await client.sequences.create({ name: 'late', version: 1, debounce, blocks: [work('slow')] });
+  const waiting = client.instances.run('late', {}, { timeout: 2_000 });
+  await assert.rejects(waiting, (error: EngineError) => {
+    assert.equal(error.code, 'CLIENT_TIMEOUT');
+    return /did not end in time; it starts at \d{4}-/.test(error.message);
+  });
+  const { items } = await client.pendingStarts.list();
+  assert.deepEqual(
+    items.map(({ sequence, count }) => [sequence, count]),
+    [['late', 1]],
+  );
+});
+
 test('run is ended by the signal of its caller', async () => {
   const client = await world(work('slow'));
   const ending = new AbortController();

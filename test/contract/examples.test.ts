@@ -143,6 +143,7 @@ test('every example of a request is taken by the server', async () => {
   await send('sequences.create', { id: nextSequence, version: 2 });
   await send('sequences.update');
   await send('rateLimits.put');
+  await send('workerEndpoints.put');
 
   const { id } = await send<InstanceCreated>('instances.create');
   realIds.set(instance, id);
@@ -171,6 +172,7 @@ test('every example of a request is taken by the server', async () => {
   await send('workers.complete');
   await tenant.until(id, 'completed');
   await send('instances.fork');
+  await send('instances.dryRun');
 
   realIds.set(task, other.id);
   realIds.set(instance, other.instance_id);

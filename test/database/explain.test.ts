@@ -8,12 +8,25 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
+import { actionList } from '../../actors/action/front/operations.js';
 import {
+  failedOfCauseQuery,
   failuresQuery,
+  runsOfNamesQuery,
+} from '../../actors/activity/front/failures.js';
+import {
   minutesQuery,
   outcomesQuery,
+  queueMinutesQuery,
 } from '../../actors/activity/front/operations.js';
-import { bulkJobList, bulkJobStanding, openBulkJobs } from '../../actors/bulk/front/room.js';
+import { openNodesQuery, slowestQuery, stepsQuery } from '../../actors/activity/front/steps.js';
+import {
+  bulkJobList,
+  bulkJobStanding,
+  openBulkJobs,
+  restingBulkJobs,
+  retryOutcome,
+} from '../../actors/bulk/front/room.js';
 import { keyList, keyState, liveKeys } from '../../actors/catalog/front/api-keys.js';
 import {
   SEQUENCE_LOOKUPS,
@@ -29,6 +42,7 @@ import {
   approvalById,
   approvalCountQuery,
   approvalList,
+  openApprovers,
   promptsOf,
 } from '../../actors/instance/front/approvals.js';
 import {
@@ -40,14 +54,17 @@ import { auditList, transitionList } from '../../actors/instance/front/audit-rea
 import {
   candidateList,
   childList,
+  countsQuery,
   deadLetterList,
   instanceById,
   instanceList,
   instanceTenant,
 } from '../../actors/instance/front/instance-reads.js';
-import { checkpointList, lineList, signalList } from '../../actors/instance/front/instances.js';
+import { checkpointList, signalList } from '../../actors/instance/front/instances.js';
+import { lineList, tenantLogQuery } from '../../actors/instance/front/logs.js';
 import { entryList, outputList, outputsAfter } from '../../actors/instance/front/outputs.js';
 import { orphans } from '../../actors/instance/front/removal.js';
+import { searchStatements } from '../../actors/instance/front/search.js';
 import {
   instancesThere,
   openTaskCount,
@@ -56,9 +73,10 @@ import {
   TENANTS_TEXT,
   tenantLimitRows,
 } from '../../actors/limits/front/reads.js';
+import { pendingStartList } from '../../actors/pending-start/front/operations.js';
 import { taskHistory, taskList } from '../../actors/queue/front/workers.js';
 import { decisionList, releaseById, releaseList } from '../../actors/release/front/operations.js';
-import { sampledRuns, storedRun } from '../../actors/release/replay-reads.js';
+import { sampledRuns, storedRun, storedStart } from '../../actors/release/replay-reads.js';
 import {
   nextScheduleList,
   scheduleById,
@@ -72,7 +90,12 @@ import {
   webhookById,
   webhookTenant,
 } from '../../actors/webhook/front/operations.js';
-import { FAILURES_LOOKED_AT_MAX } from '../../schema/statistics.js';
+import {
+  FAILURES_COMPARED_MAX,
+  FAILURES_LOOKED_AT_MAX,
+  RUNS_LOOKED_AT_MAX,
+  VERSIONS_COMPARED_MAX,
+} from '../../schema/statistics.js';
 import type { Query } from '../../src/db/reads/query.js';
 import type { PageRequest } from '../../src/db/reads/reader.js';
 import { WRITER_SETTINGS } from '../../src/db/statements.js';
@@ -102,6 +125,8 @@ const SOME_IDS = [5, 700, 4_000, 10_001, 19_999].map(uuid);
 const BUSY = uuid(1);
 const A_SEQUENCE = uuid(7);
 const VERSIONS = [7, 12, 17].map(uuid);
+/** Of concurrency and throttles. */
+const KEYS = VERSIONS;
 const A_TIME = '2025-01-01T12:00:00.000Z';
 const A_LATER_TIME = '2025-01-01T13:00:00.000Z';
 const WAITING = ['handler-3', 2, A_TIME, uuid(43_200), 5_000];
@@ -167,6 +192,12 @@ const FILL = [
     select ${ID}, ${ID}, ${UUID_OF('g / 2')}`,
   `insert into event_takes (instance_id, event_id, wait_id, block_id, outcome, taken_at)
     select ${ID}, ${ID}, ${ID}, 'a', 'taken', ${AT}`,
+  `insert into cancel_waits (instance_id, key_id)
+    select ${ID}, ${UUID_OF('g / 2')}`,
+  `insert into search_terms (instance_id, term, tenant_id, created_at)
+    select ${ID}, 'order-' || g, ${TENANT}, ${AT} from generate_series(1, ${MANY}) g`,
+  `insert into event_cancels (instance_id, event_id, outcome)
+    select ${ID}, ${ID}, case when g % 10 > 0 then 'cancelled' end`,
   // Most of them are closed.
   `insert into approvals (id, instance_id, tenant_id, namespace, sequence_id, block_id, path,
     iteration, prompt, gate, waiting_since, outcome)
@@ -200,10 +231,15 @@ const FILL = [
     select overlay(id::text placing 'b' from 1)::uuid, instance_id, tenant_id, handler_name,
     queue_name, rank, created_at, worker_id, 1, claimed_at, heartbeat_at, 0
     from worker_tasks where rank is not null`,
-  `insert into permit_requests (instance_id, key_id, max_concurrency, number, created_at)
-    select ${ID}, ${UUID_OF('1 + g % 100')}, 2, 1, ${AT}`,
+  `insert into permit_requests (instance_id, key_id, max_concurrency, number, created_at, has_slot)
+    select ${ID}, ${UUID_OF('1 + g % 100')}, 2, 1, ${AT}, g % 3 = 0`,
   `insert into permits (instance_id, key_id, number)
-    select instance_id, key_id, number from permit_requests order by created_at limit 20000`,
+    select instance_id, key_id, number from permit_requests where not has_slot
+    order by created_at limit 20000`,
+  `insert into start_requests (instance_id, key_id, max_starts, per_ms, burst, created_at)
+    select ${ID}, ${UUID_OF('1 + g % 100')}, 2, 1000, 2, ${AT}`,
+  `insert into start_grants (key_id, granted_at, id, tenant_id, count)
+    select ${UUID_OF('1 + g % 100')}, ${AT}, ${ID}, 'tenant-' || g % 100, 1`,
   `insert into kin_notes (to_id, from_id, id, word)
     select ${ID}, ${UUID_OF('g + 1')}, ${UUID_OF('g + 2')}, 'pause'`,
   `insert into rate_limits (id, tenant_id, limit_key, max_count, window_seconds, updated_at)
@@ -213,10 +249,24 @@ const FILL = [
     select ${UUID_OF('1 + g % 100')}, ${AT}, ${ID}, 1`,
   `insert into checkpoints (id, instance_id, checkpoint_data, created_at)
     select ${ID}, ${OWNER}, '{}', ${AT}`,
-  `insert into step_logs (id, instance_id, entries, created_at)
-    select ${ID}, ${OWNER}, '[{"level":"info"}]', ${AT}`,
+  `insert into step_logs (id, instance_id, tenant, entries, created_at)
+    select ${ID}, ${OWNER}, ${TENANT}, '[{"level":"info"}]', ${AT_SECONDS}
+    from generate_series(1, ${MANY}) g`,
   `insert into injected_blocks (instance_id, blocks)
     select ${ID}, '[]'`,
+  `insert into pending_starts (id, key_id, tenant_id, namespace, sequence, kind, creation, count,
+    bytes, created_at, starts_at)
+    select ${ID}, ${UUID_OF('g / 2')}, ${TENANT}, 'default', 'name-' || g % 50, 'debounce', '{}', 1,
+    0, ${AT_SECONDS}, ${AT_SECONDS} from generate_series(1, ${MANY}) g`,
+  `insert into collected_items (pending_id, seq, tenant_id, data)
+    select ${UUID_OF('g / 10')}, g, ${TENANT}, '{}' from generate_series(1, ${MANY}) g`,
+  `insert into collected_waits (pending_id, seq, key_id, tenant_id)
+    select ${UUID_OF('g / 10')}, g, ${UUID_OF('g / 2')}, ${TENANT} from generate_series(1, ${MANY}) g`,
+  `insert into collected_cancels (pending_id, event_id, seq, tenant_id)
+    select ${UUID_OF('g / 10')}, ${UUID_OF('g / 2')}, g, ${TENANT} from generate_series(1, ${MANY}) g`,
+  `insert into instance_keys (id, instance_id, tenant_id, idempotency_key, created_at)
+    select ${ID}, ${UUID_OF('g / 2')}, ${TENANT}, 'key-' || g, ${AT}
+    from generate_series(1, ${MANY}) g`,
   `insert into cron_schedules (id, tenant_id, namespace, sequence_id, cron_expr, timezone,
     enabled, metadata, overlap_policy, skipped_fires, next_fire_at, created_at, updated_at)
     select ${ID}, ${TENANT}, 'default', ${ID}, '@daily', 'UTC', true, '{}', 'allow', 0, ${AT},
@@ -224,8 +274,18 @@ const FILL = [
   `insert into api_keys (id, tenant_id, name, capabilities, secret_hash, created_at, revoked)
     select 'ak_' || g, ${TENANT}, '', '["operator"]', 'hash-' || g, ${AT}, false
     from generate_series(1, 10000) g`,
+  `insert into actions (id, tenant_id, at, by, operation, kind, target, details)
+    select ${ID}, ${TENANT}, ${AT}, 'key-' || g % 7, 'sequences.deprecate', 'kind-' || g % 9, ${ID}, '{}'
+    from generate_series(1, 20000) g`,
   `insert into activity (tenant_id, at, shard, created, completed, failed, cancelled, durations)
     select ${TENANT}, ${AT}, 0, 1, 1, 0, 0, '[]' from generate_series(1,
+    20000) g on conflict do nothing`,
+  `insert into queue_minutes (tenant_id, handler_name, queue_name, at, shard, arrived, taken, withdrawn, ended,
+    longest_wait)
+    select ${TENANT}, 'h-' || g % 10, '', ${AT}, 0, 1, 1, 0, 1, 10 from generate_series(1,
+    20000) g on conflict do nothing`,
+  `insert into step_activity (tenant_id, sequence_id, at, shard, blocks)
+    select ${TENANT}, ${UUID_OF('g % 100')}, ${AT}, 0, '[]' from generate_series(1,
     20000) g on conflict do nothing`,
   `insert into bulk_jobs (id, tenant_id, operation, request, state, matched, applied, skipped,
     failed, created_at, updated_at, ended_at)
@@ -233,6 +293,8 @@ const FILL = [
     case when g % 1000 > 0 then ${AT} end from generate_series(1, 20000) g`,
   `insert into bulk_changes (job_id, instance_id)
     select ${UUID_OF('g % 100')}, ${ID} from generate_series(1, 20000) g`,
+  `insert into bulk_retries (job_id, instance_id, retried_at)
+    select ${UUID_OF('g % 100')}, ${ID}, ${AT} from generate_series(1, 20000) g`,
   `insert into tenant_limits (tenant_id, limits, set_at)
     select 'tenant-' || g, '{}', ${AT} from generate_series(1, 10000) g`,
   `insert into webhook_outbox (id, url, event_type, instance_id, tenant_id, body, attempts,
@@ -250,6 +312,10 @@ const FILL = [
     select 'slug-' || n, 'tenant-' || n % 300, 'n', 's-' || n, 'webhook', '{}',
     case when n % 3 = 0 then 'paid-' || n % 500 end, true, now() - n * interval '1 s', now()
     from generate_series(1, 20000) n`,
+  `insert into worker_endpoints (tenant_id, name, handlers, url, secret, concurrency, timeout_ms,
+    enabled, receives_secrets, created_at, updated_at)
+    select 'tenant-' || n % 300, 'e-' || n, '["h"]', 'http://x.example', '{}', 1, 1, true, false,
+    now(), now() from generate_series(1, 20000) n`,
   `insert into webhook_subscriptions (id, tenant_id, url, events, secret, created_at, updated_at)
     select ${ID}, 'tenant-' || g % 1000, 'http://sink.example', '[]', '{}', ${AT}, ${AT}
     from generate_series(1, 10000) g`,
@@ -399,6 +465,16 @@ describe('what actors load', () => {
       ...['{"[\\"a\\"]","[\\"a\\",\\"b\\"]"}', '{null,"[3]"}'],
     ],
     outputRows: [BUSY, ['a', 'b']],
+    keyedInstances: [SOME_IDS],
+    startOfInstance: [SOME_IDS],
+    startsOfKey: [SOME_IDS],
+    keyOfStart: [uuid(77)],
+    creationOfStart: [SOME_IDS],
+    itemsOfStart: [SOME_IDS],
+    ordersOfStart: [SOME_IDS],
+    orderedStarts: [uuid(7), 1_000, ...PLACE],
+    lateOrders: [SOME_IDS],
+    dueStarts: [A_TIME, uuid(500), '2025-01-01T12:01:00.000Z', 1_000, ...PLACE],
     task: [uuid(77)],
     taskOwners: [SOME_IDS],
     tasksToMove: [uuid(77), 500],
@@ -417,20 +493,30 @@ describe('what actors load', () => {
     readyTasksOfQueue: [...WAITING, 'queue-3'],
     readyTasksOfTenantQueue: [...WAITING, 'tenant-3', 'queue-3'],
     permitKeys: [uuid(0), 100, ...PLACE],
-    permitHolders: [uuid(7)],
-    permitWaiters: [uuid(7), 1_000],
+    permitKeysWithWork: [KEYS],
+    permitHolders: [KEYS],
+    permitWaiters: [KEYS, 1_000],
+    startKeys: [uuid(0), 100, ...PLACE],
+    startWaiters: [KEYS, 1_000],
+    startGrants: [KEYS, [A_TIME, A_TIME, A_TIME]],
     openEvents: [SOME_IDS],
     eventWaits: [SOME_IDS],
     eventTakes: [SOME_IDS],
     storedEvent: [uuid(77)],
     dueEventKeys: [uuid(0), A_TIME, 100, ...PLACE],
-    eventTriggers: [
+    eventListeners: [
       ['tenant-3', 'tenant-4'],
       ['paid-3', 'paid-4'],
+      [uuid(7), uuid(8)],
+      [uuid(9), uuid(10)],
     ],
+    pendingCancels: [uuid(7), uuid(8), 500, ...PLACE],
     oldestEndedEvent: [],
     rateLimit: [uuid(7)],
     rateGrants: [uuid(7), A_TIME],
+    ratePatterns: [['tenant-3', 'tenant-4']],
+    allRatePatterns: ['tenant-3', uuid(7), 100],
+    grantedLimits: [uuid(7), A_TIME, 100],
     schedules: [SOME_IDS],
     dueSchedules: [A_TIME, uuid(500), '2025-01-01T12:01:00.000Z', 1_000, ...PLACE],
     activeRuns: [SOME_IDS],
@@ -447,13 +533,20 @@ describe('what actors load', () => {
       ['stripe', 'mail'],
     ],
     credentialCount: ['tenant-3'],
+    endpoints: [['tenant-3']],
+    allEndpoints: ['', '', 1_000],
+    endpointAt: [5_000],
     trigger: ['slug-77'],
     subscription: [uuid(77)],
     subscriptions: [['tenant-3', 'tenant-4']],
     allSubscriptions: [uuid(7), 100],
     dueWebhooks: ['http://sink-3.example', A_TIME, uuid(43_200), 500, ...PLACE],
     webhook: [uuid(77)],
+    oldestAction: [],
     oldestActivity: [],
+    oldestRetry: [],
+    oldestSteps: [],
+    oldestQueueMinutes: [],
     oldestDelivery: [],
     namedSequence: [
       ['tenant-3', 'tenant-3'],
@@ -484,8 +577,10 @@ describe('what actors load', () => {
     childOutputs: { mayNotAvoidSorting: 'the rows of one instance, in their order' },
     permitHolders: { mayNotAvoidSorting: 'the few instances that hold slots of one key' },
     permitWaiters: { mayNotAvoidSorting: 'when fewer instances wait than a page holds' },
+    startWaiters: { mayNotAvoidSorting: 'when fewer instances wait than a page holds' },
+    startGrants: { mayNotAvoidSorting: 'the rows of one key, with an index that has their order' },
     releaseOutcomes: { mayNotAvoidSorting: 'the runs that a sample lacks, to sum them by state' },
-    eventTriggers: { mayNotAvoidSorting: 'the triggers that one event fires' },
+    eventListeners: { mayNotAvoidSorting: 'the triggers that one event fires' },
     rateGrants: { mayNotAvoidSorting: 'the rows of one limit, with an index that has their order' },
     readyTasks: FEW_LEFT,
     readyTasksOfTenant: FEW_LEFT,
@@ -543,8 +638,17 @@ describe('what the front thread reads', () => {
   const behindNoon = behind(candidateList(open), AT_NOON);
   const asManyAsLookedAt = {
     mayNotAvoidSorting: 'as many as are looked at',
-    sortedRowsMax: FAILURES_LOOKED_AT_MAX,
+    sortedRowsMax: FAILURES_LOOKED_AT_MAX + 1,
   };
+  const ofCause = { ...ofTenant, failure_code: 'x', failure_reason: 'y' };
+  const RUNS_MERGED_MAX = VERSIONS_COMPARED_MAX * FAILURES_COMPARED_MAX;
+  const asManyRuns = {
+    mayNotAvoidSorting: 'as many as are looked at',
+    sortedRowsMax: RUNS_LOOKED_AT_MAX,
+  };
+  // Postgres assumes a hundred members of an object.
+  const ofOpenNodes = { ...asManyRuns, sortedRowsMax: 100 * RUNS_LOOKED_AT_MAX };
+  const version7 = { id: uuid(7), tenant_id: 'tenant-7', namespace: 'default', name: 'name-7' };
   const ofOneInstance = 'the rows of one instance: an index in their order would slow every step';
   const oneByOne = 'the entries that one audit row packs';
   const sameTime = 'the entries of one millisecond';
@@ -592,6 +696,19 @@ describe('what the front thread reads', () => {
     ],
     ['events of a tenant', eventList({ ...page, status: 'pending' })],
     ['events of a tenant behind a place', later(eventList)],
+    [
+      'the instances that a search finds',
+      {
+        text: searchStatements.foundInstances.text,
+        values: [tenant, uuid(8_000), uuid(8_001), SOME_IDS, 'order-1', 'order-1\u{10ffff}', null],
+      },
+    ],
+    [
+      'recent instances that a search reads through',
+      { text: searchStatements.recentInstances.text, values: [tenant, 'order-1', null] },
+    ],
+    ['pending starts of a tenant', pendingStartList({ ...page, sequence: 'name-7' })],
+    ['pending starts of a tenant behind a place', later(pendingStartList)],
     ['events that have yet to fire', { text: firingEvents.text, values: [A_TIME, uuid(7), 20] }],
     ['signals of an instance', signalList({ ...ofBusy, status: 'kept', ...first })],
     ['instances of deleted sequences', { text: orphans.text, values: [1_000] }],
@@ -620,9 +737,19 @@ describe('what the front thread reads', () => {
     ['entries of a timeline', entryList({ ...ofBusy, ...first }), ofOneInstance],
     ['the first window of an action', candidateList({ ...ofTenant, limit: 500 })],
     ['a later window of an action', candidateList({ ...ofTenant, ...behindNoon, limit: 500 })],
+    [
+      'a window of a retry',
+      candidateList({ ...ofTenant, state: ['failed'], ...behindNoon, limit: 500 }),
+    ],
     ['jobs of a tenant', bulkJobList(page)],
     ['a job and what it has changed', { text: bulkJobStanding.text, values: [uuid(77)] }],
-    ['the oldest open job of each tenant', { text: openBulkJobs.text, values: [1_000] }],
+    [
+      'the oldest open job of each tenant',
+      { text: openBulkJobs.text, values: [A_TIME, 1_000] },
+      'the few open jobs',
+    ],
+    ['the next resting job', { text: restingBulkJobs.text, values: [A_TIME] }],
+    ['what a job has retried', { text: retryOutcome.text, values: [uuid(77)] }, 'the few states'],
     ['all outputs of an instance, for a stream', outputsAfter(BUSY, undefined), ofOneInstance],
     ['the later outputs of an instance, for a stream', outputsAfter(BUSY, after), ofOneInstance],
     ['checkpoints of an instance', checkpointList({ ...ofBusy, limit: 100 })],
@@ -630,6 +757,17 @@ describe('what the front thread reads', () => {
       'lines that the steps of an instance logged',
       lineList({ instance_id: uuid(10_000), ...first }),
       'the lines of one instance: workers say from when they are',
+    ],
+    [
+      'the newest log lines of a tenant',
+      tenantLogQuery({ tenant: 'tenant-1', limit: 100 }),
+      { mayNotAvoidSorting: 'the lines of the rows that are read', sortedRowsMax: 100_000 },
+    ],
+    ['instances of a tenant by state', countsQuery(ofTenant)],
+    [
+      'instances of a sequence by state',
+      countsQuery({ sequence_id: A_SEQUENCE }),
+      asManyAsLookedAt,
     ],
     ['rate limits of a tenant', rateLimitList(ofTenant), 'the limits of one tenant'],
     ['the audit of an instance', auditList(BUSY, { limit: 200 }), oneByOne],
@@ -646,6 +784,14 @@ describe('what the front thread reads', () => {
     ['approvals of a tenant behind a place', later(approvalList)],
     ['approvals in a namespace, which walks all', approvalList({ ...page, namespace: 'other' })],
     ['how many approvals a tenant has', approvalCountQuery(ofTenant)],
+    [
+      'approvals of some approvers, each a stretch of the index',
+      approvalList({ ...page, approvers: ['finance', 'legal'] }),
+    ],
+    [
+      'how many approvals some approvers have',
+      approvalCountQuery({ ...ofTenant, approvers: ['finance', 'legal'] }),
+    ],
     [
       'what an instance asks',
       { text: promptsOf.text, values: [uuid(9), 100] },
@@ -678,10 +824,52 @@ describe('what the front thread reads', () => {
     ['what fires next of a tenant', nextScheduleList(page)],
     ['what fires next of all tenants', nextScheduleList(first)],
     ['what fires next of a tenant behind a place', later(nextScheduleList)],
-    ['failures of a tenant', failuresQuery(ofTenant), asManyAsLookedAt],
-    ['those of a name', failuresQuery({ ...ofTenant, sequence_name: 'n' }), asManyAsLookedAt],
+    ['failures of a tenant', failuresQuery(ofTenant, Date.parse(A_TIME)), asManyAsLookedAt],
+    [
+      'those of a name',
+      failuresQuery({ ...ofTenant, sequence_name: 'n' }, Date.parse(A_TIME)),
+      asManyAsLookedAt,
+    ],
+    [
+      'failures of a period',
+      failuresQuery({ ...ofTenant, failed_after: A_TIME }, Date.parse(A_LATER_TIME)),
+      // The tenant has hardly more of them.
+      { ...asManyAsLookedAt, sortedRowsMax: 1.5 * FAILURES_LOOKED_AT_MAX },
+    ],
+    ['instances that failed of one cause', failedOfCauseQuery(ofCause), asManyAsLookedAt],
+    [
+      'runs that they are compared with',
+      runsOfNamesQuery([[tenant], ['default'], ['name-7']], A_TIME),
+      { mayNotAvoidSorting: 'the newest of each version', sortedRowsMax: RUNS_MERGED_MAX },
+    ],
+    ['the actions of a tenant', actionList(page).query],
+    ['the actions of all tenants', actionList({ ...page, tenant_id: undefined }).query],
+    ['the actions of a key', actionList({ ...page, by: 'key-3', since: A_TIME }).query],
+    ['the actions of a kind', actionList({ ...page, kind: 'kind-4' }).query],
+    ['the actions about an object', actionList({ ...page, target: uuid(77) }).query],
     ['the activity of a tenant', minutesQuery('tenant-3', Date.parse(A_TIME))],
     ['the activity of all tenants', minutesQuery(undefined, Date.parse(A_TIME))],
+    [
+      'the minutes of a queue',
+      queueMinutesQuery({ tenant_id: 'tenant-7', handler_name: 'h-1' }, '', Date.parse(A_TIME)),
+    ],
+    ['the steps of a version', stepsQuery(version7, Date.parse(A_TIME), false)],
+    [
+      'the steps of all versions of a name',
+      stepsQuery(version7, Date.parse(A_TIME), true),
+      'the intervals of a few versions',
+    ],
+    ['what the newest instances of a version are at', openNodesQuery(A_SEQUENCE), ofOpenNodes],
+    [
+      'the slowest of the newest instances of a version',
+      slowestQuery(A_SEQUENCE, undefined, 20, Date.parse(A_TIME)),
+      asManyRuns,
+    ],
+    [
+      'the slowest of them at a block',
+      slowestQuery(A_SEQUENCE, [3, 4], 20, Date.parse(A_TIME)),
+      asManyRuns,
+    ],
     [
       'what ended of a release over time',
       outcomesQuery(uuid(7), Date.parse(A_TIME), 60),
@@ -743,10 +931,13 @@ describe('what the front thread reads', () => {
     ['live keys', { text: liveKeys.text, values: ['ak_5', 5_000] }],
     ['a key', { text: keyState.text, values: ['ak_5'] }],
     ['an approval', { text: approvalById.text, values: [uuid(9)] }],
+    ['the approvers of a tenant', { text: openApprovers.text, values: ['tenant-1'] }],
     ['a schedule', { text: scheduleById.text, values: [uuid(9)] }],
     ['a release', { text: releaseById.text, values: [uuid(9)] }],
+    ['the start of an instance', { text: storedStart.text, values: [uuid(9)] }],
     ['ended runs of a sequence', { text: sampledRuns.text, values: [A_SEQUENCE, tenant, 50] }],
     ['a sequence', { text: SEQUENCE_LOOKUPS.byId.text, values: [A_SEQUENCE] }],
+    ['a sequence in brief', { text: SEQUENCE_LOOKUPS.brief.text, values: [A_SEQUENCE] }],
     ['one version of a name', { text: SEQUENCE_LOOKUPS.version.text, values: [...named, 3] }],
   ];
   for (const [what, query] of LOOKUPS) {

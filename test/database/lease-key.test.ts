@@ -10,7 +10,7 @@ import { createTestDatabase } from '../helpers/database.js';
 
 const [ONE, TWO] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
 const PLACE = { id: 'mail', tenant_id: 't' };
-const COUNTS = { credentials: 1, triggers: 0, subscriptions: 0 };
+const COUNTS = { credentials: 1, triggers: 0, subscriptions: 0, endpoints: 0 };
 
 test('a wrong encryption key is detected as long as a secret is sealed with the former one, also during a key change', async () => {
   const database = await createTestDatabase();

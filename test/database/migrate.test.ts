@@ -98,6 +98,39 @@ test('a task that was claimed before its claim lay with its place in the queue i
   assert.deepEqual(free.rows, [{ id: waiting }]);
 });
 
+const FILL_INSTANCES = `insert into instances (id, sequence_id, tenant_id, namespace, state, priority, timezone,
+    metadata, data, config, context_audit, runtime, execution, signal_count, audit_count, created_at, updated_at,
+    next_fire_at, data_patch, end_outputs)
+  select gen_random_uuid(), gen_random_uuid(), 't', 'n', 'waiting', 1, 'UTC', '{}', '{"a":1}', '{}', '[]',
+    '{"attempt":0}', '{"t":1}', 2, 3, now(), now(), now(), '{"a":2}', '[]' from generate_series(1, $1::int)`;
+
+/** Whether `state` lies behind what stays as it is. */
+async function changesLast(): Promise<boolean> {
+  const { rows } = await client.query<{ name: string }>(
+    `select attname as name from pg_attribute
+      where attrelid = 'instances'::regclass and attnum > 0 order by attnum`,
+  );
+  const names = rows.map(({ name }) => name);
+  return names.indexOf('state') > names.indexOf('failure');
+}
+
+test('the columns of instances that change are moved behind the others, with what they hold', async () => {
+  await migrate(database.connectionString, MIGRATIONS_DIR, 41);
+  await client.query(FILL_INSTANCES, [3]);
+  const text = 'select to_jsonb(i) as row from instances i order by id';
+  const stood = await client.query(text);
+  await migrate(database.connectionString);
+  assert.deepEqual((await client.query(text)).rows, stood.rows);
+  assert.equal(await changesLast(), true);
+});
+
+test('a table with more instances than are written again in seconds keeps the order of its columns', async () => {
+  await migrate(database.connectionString, MIGRATIONS_DIR, 41);
+  await client.query(FILL_INSTANCES, [100_001]);
+  await migrate(database.connectionString);
+  assert.equal(await changesLast(), false);
+});
+
 test('a second run applies nothing, and a new file alone', async () => {
   assert.deepEqual(await run(), ['0000_engine', '0001_one']);
   assert.deepEqual(await run(), []);

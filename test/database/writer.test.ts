@@ -12,7 +12,13 @@ import runWriter, {
 } from '../../actors/shard/writer.thread.js';
 import { chooseLanes, LANES_MAX, measuredLanes } from '../../actors/writer/lane-count.js';
 import { FENCE, FLUSHES_KEPT, WRITER_SETTINGS } from '../../src/db/statements.js';
-import { BATCH_ACTOR, type PackedAck, packedUnit, unpackedAck } from '../../src/db/units.js';
+import {
+  type Ack,
+  BATCH_ACTOR,
+  type PackedAck,
+  packedUnit,
+  unpackedAck,
+} from '../../src/db/units.js';
 import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { column } from '../helpers/columns.js';
@@ -41,7 +47,7 @@ const { database, client } = useSession();
 
 beforeEach(async () => {
   await client.query(
-    `truncate sequences, sequence_tombstones, instances, timers, dead_letters, block_outputs, iteration_snapshots,
+    `truncate sequences, sequence_tombstones, instances, instance_keys, timers, dead_letters, block_outputs, iteration_snapshots,
        signals, audit_log, worker_tasks, workers, lane_flushes`,
   );
   await prepareLanes(client);
@@ -382,6 +388,32 @@ test('births of the same instances from several lanes are all answered', async (
   const born = acks.flatMap((it) => (it.outcome === 'inserted' ? it.ids : assert.fail(it.outcome)));
   assert.deepEqual(born.toSorted(), some.map(uuid));
   assert.equal(await count('instances'), 40);
+});
+
+test('of an instance and a collected creation with one idempotency key, one is written, whichever lanes they use', async () => {
+  const h = await start({ lanes: 4, isLastForBatches: true });
+  const some = Array.from({ length: 200 }, (_, n) => n);
+  const acks = await Promise.all(
+    some.map((n) => {
+      const id = uuid(n);
+      const key = { ...{ id, instance_id: uuid(n + 1_000), tenant_id: 't', idempotency_key: 'k' } };
+      const collected = () =>
+        h.put(`start ${n}`, [['instanceKey.insert', id, { ...key, created_at: NOW }]], 'exists');
+      const single = () => h.put(id, [instancePut(n)], 'exists');
+      const batch = () => h.put(`${BATCH_ACTOR}${n}`, [instancePut(n)], 'batch');
+      const others = n % 2 === 0 ? [single, batch] : [batch, single];
+      return Promise.all(
+        (n % 3 === 0 ? [collected, ...others] : [...others, collected]).map((put) => put()),
+      );
+    }),
+  );
+  const isNew = (ack: Ack) =>
+    ack.outcome === 'inserted' ? ack.ids.length === 1 : ack.outcome === 'committed';
+  assert.deepEqual(
+    acks.map((of) => of.filter(isNew).length),
+    some.map(() => 1),
+  );
+  assert.equal((await count('instances')) + (await count('instance_keys')), some.length);
 });
 
 test('a discarded shard has nothing written any more, and what was in flight is settled', async () => {

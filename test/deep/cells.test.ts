@@ -18,7 +18,6 @@ import { findViolations } from '../chaos/invariants.js';
 import { readBack } from '../chaos/read-back.js';
 import { findMisrouted } from '../chaos/releases.js';
 import { readRows, readUnsettled } from '../chaos/rows.js';
-import { WORK_HANDLER } from '../chaos/shapes.js';
 import { type Sink, startSink } from '../chaos/sink.js';
 import { eventually } from '../helpers/api.js';
 import { runtime } from '../helpers/cell-proxy.js';
@@ -268,7 +267,13 @@ async function judge(load: TenantLoad, cell: string): Promise<readonly string[]>
   const { ledger, shapes } = world;
   const sinkTokens = new Set([...sink.tokens].filter((token) => ledger.creations.has(token)));
   const found = [
-    ...findViolations({ ledger, rows: await readRows(pool, name), shapes, sinkTokens }),
+    ...findViolations({
+      tenant: name,
+      ledger,
+      rows: await readRows(pool, name),
+      shapes,
+      sinkTokens,
+    }),
     ...(await findMisrouted(pool, name)),
     ...(await readBack(world.client, ledger)),
   ];
@@ -288,7 +293,7 @@ async function settle(where: ReadonlyMap<string, string>): Promise<readonly stri
   for (const load of loads) {
     const { pool } = pairs.cell(where.get(load.name) as string);
     for (;;) {
-      const unsettled = await readUnsettled(pool, load.name, WORK_HANDLER);
+      const unsettled = await readUnsettled(pool, load.name);
       if (unsettled.length === 0) break;
       if (performance.now() > until) return unsettled.map((what) => `${load.name}: ${what}`);
       await wait(50);

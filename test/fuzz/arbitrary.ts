@@ -145,7 +145,10 @@ function typedValue(type: string, schema: Schema, depth: number): fc.Arbitrary<u
 }
 
 function integerOf(schema: Schema): fc.Arbitrary<number> {
-  const { minimum, exclusiveMinimum, maximum } = schema as Readonly<Record<string, number>>;
+  const { minimum, exclusiveMinimum, maximum, multipleOf } = schema as Readonly<
+    Record<string, number>
+  >;
+  if (minimum !== undefined && multipleOf !== undefined) return fc.constant(minimum);
   const min = minimum ?? (exclusiveMinimum === undefined ? -100 : exclusiveMinimum + 1);
   const max = maximum ?? Number.MAX_SAFE_INTEGER;
   const small = fc.integer({ min, max: Math.min(max, min + 20) });
@@ -157,7 +160,10 @@ function arrayOf(schema: Schema, depth: number): fc.Arbitrary<unknown[]> {
   const most = Math.max(least, depth > DEPTH_MAX ? 0 : LIST_MAX);
   const maxLength = Math.min(most, (schema.maxItems as number | undefined) ?? most);
   const item = valueFrom((schema.items as Schema | undefined) ?? {}, '', depth + 1);
-  return fc.array(item, { minLength: least, maxLength });
+  const length = { minLength: least, maxLength };
+  return schema.uniqueItems === true
+    ? fc.uniqueArray(item, { ...length, selector: (value) => JSON.stringify(value) })
+    : fc.array(item, length);
 }
 
 function objectOf(schema: Schema, depth: number): fc.Arbitrary<unknown> {
@@ -291,10 +297,13 @@ const fromNow = (ms: number) => new Date(Date.now() + ms).toISOString();
 
 const BY_NAME: Readonly<Record<string, (schema: Schema) => fc.Arbitrary<unknown>>> = {
   tenant_id: () => fc.constant(TENANT_MARK),
-  name: () =>
+  name: ({ pattern }) =>
     fc.oneof(
       fc.constantFrom('n1', 'n2', 'n3'),
-      fc.string({ maxLength: 8 }).map((text) => `n${text}`),
+      fc
+        .string({ maxLength: 8 })
+        .map((text) => `n${text}`)
+        .filter((text) => pattern === undefined || new RegExp(String(pattern), 'u').test(text)),
     ),
   version: versionOf,
   url: () => fc.constant('https://hooks.example/in'),
@@ -323,7 +332,7 @@ const BY_NAME: Readonly<Record<string, (schema: Schema) => fc.Arbitrary<unknown>
   from_block_id: blockName,
   // What is arbitrary is odd.
   strict: () => fc.constantFrom(false, false, false, true),
-  wait_ms: () => fc.integer({ min: 0, max: 20 }),
+  wait_ms: ({ minimum }) => fc.integer({ min: (minimum as number | undefined) ?? 0, max: 20 }),
   cron_expr: () => fc.constantFrom('0 0 3 * * * *', '@daily', '*/5 * * * *', '0 0 0 29 2 ? 2032'),
   cursor: () => fc.constant(''),
   fire_at_local: () => fc.constant('2031-05-01T10:00:00'),
@@ -432,6 +441,14 @@ function mendObject(object: Json, number: number): void {
     for (const [i, variant] of object.variants.entries())
       Object.assign(variant, { name: `v${i}`, weight: i });
   }
+  if (object.debounce) delete object.batch;
+  if (isObject(object.debounce)) delete object.debounce.max_wait_ms;
+  if (isObject(object.throttle)) delete object.throttle.burst;
+  if (object.slug && object.publish) {
+    delete object.sequence_name;
+    delete object.version;
+  } else if (object.slug) object.sequence_name ??= 'n1';
+  if (object.groups && Array.isArray(object.capabilities)) object.capabilities.push('approver');
   if (object.checkpoint && typeof object.checkpoint_seq !== 'number') object.checkpoint_seq = 0;
   // What starts something names its sequence once.
   const hasOther = ['blocks', 'slug', 'baseline_sequence_id'].some((name) => name in object);

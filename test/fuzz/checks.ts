@@ -62,6 +62,16 @@ const RULES_IN_WORDS: readonly RegExp[] = [
   /: trigger [\w-]+ is disabled/,
   /: config\.event_name is required for an event trigger/,
   /choices must not have the value /,
+  /secret is required for a new endpoint/,
+  /publish\.\w+ must come to at most/,
+  /exactly one of sequence_name and publish/,
+  /verify\.\w+ (?:is|must be) /,
+  /config\.\S+ is unknown/,
+  /publish\.\w+: unknown template root/,
+  /must not be \. or \.\., which no address has/,
+  /secret must (?:not be given beside|be given in) verify/,
+  /block: the version has no block /,
+  / collects creations \((?:batch|debounce)\): create its instances one by one/,
   /filter\.sequence_id is not the sequence of the path/,
   /invalid argument: context\.data /,
   /^\{"error":"invalid argument: instance [\w-]+ is \w+"\}$/,
@@ -89,9 +99,9 @@ export function problemOf(exchange: Exchange): string | undefined {
   return misfit(exchange);
 }
 
-const PUT_OFF = /too many requests: long lists of this tenant are read one at a time/;
+const PUT_OFF = /too many requests: (?:long|\d+) lists/;
 
-function misfit({ purpose, operation, answer }: Exchange): string | undefined {
+function misfit({ purpose, operation, method, answer }: Exchange): string | undefined {
   const { status, text } = answer;
   const isRefused = status >= 400 && status < 500;
   const must = (expected: number) => (status === expected ? undefined : `must be ${expected}`);
@@ -101,7 +111,7 @@ function misfit({ purpose, operation, answer }: Exchange): string | undefined {
       return status < 300 || status === 429 ? undefined : 'what must succeed was refused';
     case 'valid':
       if (status === 401 && WRONG_SECRET.test(text)) return undefined;
-      return status === 401 || status === 403 ? 'was let in before' : shapeRefusal(answer);
+      return status === 401 || status === 403 ? 'was let in before' : shapeRefusal(answer, method);
     case 'negative':
       return isRefused ? undefined : 'invalid input was accepted';
     case 'malformed':
@@ -117,14 +127,15 @@ function misfit({ purpose, operation, answer }: Exchange): string | undefined {
       // On a busy machine it may be put off beside the long lists of its tenant, and says so.
       if (status === 429 && PUT_OFF.test(text)) return undefined;
       // What a body asks for may be refused before it is looked for.
-      return status === 400 ? shapeRefusal(answer) : must(404);
+      return status === 400 ? shapeRefusal(answer, method) : must(404);
     case 'hostile':
       return text.includes(POLLUTION) && status >= 500 ? 'polluted' : undefined;
   }
 }
 
-/** A 400 for input that the document allows, unless it says so in words. */
-function shapeRefusal({ status, headers, text }: Answer): string | undefined {
+/** A 400 for input that the document allows, unless it says so in words, which an answer to HEAD cannot. */
+function shapeRefusal({ status, headers, text }: Answer, method: string): string | undefined {
+  if (method === 'HEAD' && headers['x-error-code'] === 'ENG_VALIDATION') return undefined;
   if (status !== 400 || headers['x-error-code'] === 'ENG_INVALID_TRANSITION') return undefined;
   return RULES_IN_WORDS.some((rule) => rule.test(text)) ? undefined : 'valid input was refused';
 }

@@ -7,6 +7,7 @@ import {
   makeApproval,
   makeCredential,
   makeEvent,
+  makePendingStart,
   makeSchedule,
   makeSubscription,
   makeTrigger,
@@ -50,6 +51,7 @@ export async function furnish(tenant: Tenant, known: KnownIds): Promise<void> {
     await tenant.sequence([step('b0', 'noop')], { name: `triggered-${count}` });
     known.add('triggers', await makeTrigger(tenant, `triggered-${count}`));
     known.add('credentials', await makeCredential(tenant));
+    known.add('pending-starts', await makePendingStart(tenant));
     known.add('events', await makeEvent(tenant));
     known.add('approvals', await makeApproval(tenant));
   }

@@ -168,16 +168,21 @@ class Run implements FuzzReport {
     let left = count;
     const sendSome = async () => {
       while (left > 0) {
-        const request = this.#requests.next(
-          this.#random.weighted(weights as Record<Purpose, number>),
-          this.#operations,
-        );
+        const purpose = this.#random.weighted(weights as Record<Purpose, number>);
+        const request = this.#requests.next(purpose, this.#operationsFor(purpose));
         if (request === undefined) continue;
         left -= 1;
         await this.#exchange(request);
       }
     };
     await Promise.all(Array.from({ length: IN_FLIGHT }, sendSome));
+  }
+
+  /** Half of the valid requests go to operations that none has succeeded at: chance alone leaves too many out. */
+  #operationsFor(purpose: Purpose): readonly Operation[] {
+    if (purpose !== 'valid' || this.#random.chance(0.5)) return this.#operations;
+    const left = this.#operations.filter(({ id }) => !hasSucceeded(this.byOperation.get(id)));
+    return left.length > 0 ? left : this.#operations;
   }
 
   async #exchange(request: Request): Promise<void> {
@@ -241,6 +246,10 @@ class Run implements FuzzReport {
     const sort = problem.replace(/[0-9a-f]{8}-[0-9a-f-]{27}|\d+/g, '#').slice(0, 160);
     if (!this.#failures.has(sort)) this.#failures.set(sort, { problem, exchange });
   }
+}
+
+export function hasSucceeded(statuses: ReadonlyMap<number, number> | undefined): boolean {
+  return [...(statuses?.keys() ?? [])].some((status) => status < 300);
 }
 
 /** Whatever becomes of it, there is an answer or there is none. */

@@ -10,7 +10,13 @@ import { carried, exported, importOf, newTransferKey, passageOf } from '../helpe
 import { expectStatus } from '../helpers/client.js';
 import { continuityOf } from '../helpers/continuity.js';
 import { pairOf, releaseIn } from '../helpers/releases.js';
-import { makeApproval, makeRateLimit, makeTrigger } from '../helpers/route-requests.js';
+import {
+  makeApproval,
+  makeEndpoint,
+  makePendingStart,
+  makeRateLimit,
+  makeTrigger,
+} from '../helpers/route-requests.js';
 
 /** What a draft of the operation has instead. */
 export interface Prepared {
@@ -36,6 +42,8 @@ const MAKERS: readonly ((tenant: Tenant) => Promise<readonly Prepared[]>)[] = [
   releases,
   handoffs,
   rateLimits,
+  pendingStarts,
+  endpoints,
 ];
 
 export async function prepared(tenant: Tenant): Promise<Prepared[]> {
@@ -78,6 +86,11 @@ async function triggers(tenant: Tenant): Promise<Prepared[]> {
   const named = { tenant_id: tenant.name, namespace: String(namespace), name: sequence_name };
   return [
     { operation: 'triggersCreate', body: creation(`t-${randomUUID()}`) },
+    {
+      operation: 'triggersUpdate',
+      params: { slug: await makeTrigger(tenant, sequence_name) },
+      body: { enabled: false },
+    },
     { operation: 'triggersFire', params: { slug: await makeTrigger(tenant, sequence_name) }, body },
     { operation: 'triggersReceive', params: { id: slug }, body, headers: signatureOf(body) },
     { operation: 'sequencesByName', query: Object.entries(named) },
@@ -207,4 +220,22 @@ async function handoffs(tenant: Tenant): Promise<Prepared[]> {
 
 async function rateLimits(tenant: Tenant): Promise<Prepared[]> {
   return [{ operation: 'rateLimitsDelete', params: { key: await makeRateLimit(tenant) } }];
+}
+
+async function pendingStarts(tenant: Tenant): Promise<Prepared[]> {
+  const ofOne = async (operation: string) => {
+    return { operation, params: { id: await makePendingStart(tenant) } };
+  };
+  return [
+    await ofOne('pendingStartsGet'),
+    await ofOne('pendingStartsDrop'),
+    await ofOne('pendingStartsStart'),
+  ];
+}
+
+async function endpoints(tenant: Tenant): Promise<Prepared[]> {
+  const ofOne = async (operation: string) => {
+    return { operation, params: { name: await makeEndpoint(tenant) } };
+  };
+  return [await ofOne('workerEndpointsGet'), await ofOne('workerEndpointsDelete')];
 }

@@ -113,17 +113,22 @@ export const PREPARED = {
       ENGINE_ALLOW_INTERNAL_URLS: 'true',
       ENGINE_ENCRYPTION_KEY: SHARED_MASTER_KEY,
       ENGINE_CORS_ORIGINS: 'https://console.example',
+      ENGINE_UI_LINKS: JSON.stringify([
+        { label: 'Trace', url: 'https://traces.example/{trace_id}' },
+        { label: 'Logs', url: 'https://logs.example/?q={instance_id}+{block_id}', on: 'step' },
+      ]),
       ENGINE_WORKER_REAPER_STALE_SECS: '3600',
     },
     isCovered: true,
   },
   /**
    * Claims expire soon, bodies, contexts and outputs are small, and the tenant header is optional. Safety
-   * scans for due timers are so rare that whatever goes on was woken by an event.
+   * scans for due timers are so rare that whatever goes on was woken by an event. The writer has several lanes.
    */
   quick: {
     env: {
       ENGINE_SHARDS: '2',
+      ENGINE_WRITER_LANES: '3',
       ENGINE_ENCRYPTION_KEY: SHARED_MASTER_KEY,
       ENGINE_WORKER_REAPER_STALE_SECS: '4',
       ENGINE_WORKER_REAPER_TICK_SECS: '1',

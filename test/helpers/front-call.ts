@@ -19,6 +19,7 @@ export function frontCall<Id extends FrontRouteId>(
     bodyText: '',
     traceparent: undefined,
     header: () => undefined,
+    allHeaders: () => ({}),
     peer: () => '127.0.0.1',
     raw: Buffer.alloc(0),
     ...given,

@@ -13,7 +13,7 @@ import { createLogger } from '../../src/base/log.js';
 import type { Ack, UnitEnvelope } from '../../src/db/units.js';
 import type { Json } from './api.js';
 import { HandClock } from './hand-clock.js';
-import { NO_WEBHOOKS, SHARD_SETTINGS } from './shard-settings.js';
+import { NO_PUSHES, NO_WEBHOOKS, SHARD_SETTINGS } from './shard-settings.js';
 import { MUTATION_KINDS } from './store.js';
 import { words } from './table.js';
 import { readRow } from './unit-rows.js';
@@ -48,6 +48,7 @@ export class HandShard {
       }) as Loads,
       continuityRows: {} as ContinuityRows,
       handlers: new Map(),
+      pushSender: NO_PUSHES,
       webhookSender: { ...NO_WEBHOOKS, send: () => new Promise(() => undefined) },
       setImmediate: (fn) => void this.#turns.push(fn),
       versions: this.versions,
@@ -140,7 +141,7 @@ const EMPTY = (name: string | symbol) => {
 const MAPS = new Set(['instances', 'outputs', 'taskOwners', 'schedules']);
 const ONES = new Set(
   words(`
-    rateLimit sequence release task webhook oldestActivity
+    rateLimit sequence release task webhook oldestAction oldestActivity oldestRetry oldestSteps oldestQueueMinutes
     oldestDelivery oldestEndedEvent storedEvent
   `),
 );

@@ -4,6 +4,7 @@ import type { InstanceEnv } from '../../actors/instance/live-instance.js';
 import type { NewInstance } from '../../actors/instance/record.js';
 import { createIdGenerator } from '../../src/base/ids.js';
 import type { CreationBody } from '../../src/core/creation-key.js';
+import { planOf } from './player.js';
 
 const NOW = 1_700_000_000_000;
 
@@ -18,7 +19,7 @@ export function instanceEnv(more: Partial<InstanceEnv> = {}): InstanceEnv {
     ...{ requireClaimEpoch: false, workerStaleMs: 60_000, lostClaimsMax: 10, maxContextBytes: 0 },
     maxOutputBytes: 1_048_576,
     webhookTargets: () => [],
-    placeChild: (asked) => asked,
+    placeChild: (instance) => ({ instance, plan: planOf([]) }),
     readySince: () => 0,
     outageEnd: () => 0,
     monotonic: () => 0,

@@ -4,11 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 /** The process first, so that it starts no further ones meanwhile. */
 export function signalTree(pid: number, signal: NodeJS.Signals): void {
-  const children = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((child) => parentOf(child) === pid);
-  for (const one of [pid, ...children]) {
+  for (const one of [pid, ...childrenOf(pid)]) {
     try {
       process.kill(one, signal);
     } catch (error) {
@@ -16,6 +12,13 @@ export function signalTree(pid: number, signal: NodeJS.Signals): void {
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
   }
+}
+
+export function childrenOf(pid: number): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((child) => parentOf(child) === pid);
 }
 
 function parentOf(pid: number): number {

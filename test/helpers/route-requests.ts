@@ -8,7 +8,7 @@ import { exampleOf } from '../../schema/examples.js';
 import { CapsuleManifest } from '../../schema/handoff.js';
 import type { Route, RouteId } from '../../schema/routes.js';
 import type { Json, SharedApi, Tenant } from './api.js';
-import { eventually, NAMESPACE, newHandler, step } from './api.js';
+import { eventually, LONG_MS, NAMESPACE, newHandler, step } from './api.js';
 import { expectStatus } from './client.js';
 import { capabilities, continuityOf } from './continuity.js';
 
@@ -28,6 +28,8 @@ export interface Things {
   readonly epoch: number;
   readonly handler: string;
   readonly schedule: string;
+  /** Of a sequence that collects creations. */
+  readonly pendingStart: string;
   readonly rateLimit: string;
   /** The id of a key. */
   readonly key: string;
@@ -35,6 +37,7 @@ export interface Things {
   /** A slug. */
   readonly trigger: string;
   readonly credential: string;
+  readonly endpoint: string;
   /** A job that is done. */
   readonly bulkJob: string;
   readonly event: string;
@@ -84,10 +87,12 @@ export async function makeThings(api: Pick<SharedApi, 'root'>, tenant: Tenant): 
     epoch,
     handler,
     schedule: await makeSchedule(tenant, sequence),
+    pendingStart: await makePendingStart(tenant),
     rateLimit: await makeRateLimit(tenant),
     subscription: await makeSubscription(tenant),
     trigger: await makeTrigger(tenant, sequenceName),
     credential: await makeCredential(tenant),
+    endpoint: await makeEndpoint(tenant),
     bulkJob: await makeBulkJob(tenant),
     event: await makeEvent(tenant),
     approval: await makeApproval(tenant),
@@ -139,6 +144,13 @@ async function made(tenant: Tenant, path: string, body: Json, name = 'id'): Prom
 export const makeSchedule = (tenant: Tenant, sequence: string) =>
   made(tenant, '/cron', yearly(sequence, tenant.name));
 
+/** Of an instance that never starts by itself. */
+export async function makePendingStart(tenant: Tenant): Promise<string> {
+  const sequence = await tenant.sequence([step('a', 'noop')], { debounce: { wait_ms: LONG_MS } });
+  const reply = await tenant.post<{ id: string }>('/instances', tenant.creation(sequence));
+  return expectStatus(reply, 202).id;
+}
+
 export const makeSubscription = (tenant: Tenant) =>
   made(tenant, '/webhooks', { url: 'https://hooks.example/in' });
 
@@ -177,6 +189,20 @@ export async function makeRateLimit(tenant: Tenant): Promise<string> {
   return key;
 }
 
+/** Nothing is delivered to it. */
+export async function makeEndpoint(tenant: Tenant): Promise<string> {
+  const name = `e-${randomUUID()}`;
+  expectStatus(await tenant.put(`/worker-endpoints/${name}`, endpointBody()), 200);
+  return name;
+}
+
+const endpointBody = () => ({
+  handlers: [newHandler()],
+  url: 'https://tasks.example/in',
+  secret: `secret-${randomUUID()}`,
+  enabled: false,
+});
+
 /** Ids of the right form that nothing has. */
 export function noThings(tenant: string): Things {
   const ids = IDS.map((kind) => [kind, randomUUID()] as const);
@@ -190,6 +216,7 @@ export function noThings(tenant: string): Things {
     key: `ak_${randomUUID().replaceAll('-', '')}`,
     trigger: `t-${randomUUID()}`,
     credential: `c-${randomUUID()}`,
+    endpoint: `e-${randomUUID()}`,
     preview: DIGEST,
   };
 }
@@ -197,6 +224,7 @@ export function noThings(tenant: string): Things {
 /** Things whose ids are UUIDs. */
 const IDS = [
   ...(['sequence', 'candidate', 'release', 'instance', 'task', 'schedule'] as const),
+  ...(['pendingStart'] as const),
   ...(['subscription', 'bulkJob', 'event', 'approval', 'webhook', 'delivery'] as const),
   ...(['execution', 'checkpoint', 'effect', 'runtime', 'placement'] as const),
   ...(['handoff', 'migration'] as const),
@@ -219,11 +247,13 @@ const NAMED_BY_PATH: readonly (readonly [start: string, thing: keyof Things])[] 
   ['/instances/{id}', 'instance'],
   ['/workers/tasks/{id}', 'task'],
   ['/cron/{id}', 'schedule'],
+  ['/pending-starts/{id}', 'pendingStart'],
   ['/releases/{id}', 'release'],
   ['/rate-limits/{key}', 'rateLimit'],
   ['/api-keys/{id}', 'key'],
   ['/tenants/{id}', 'tenant'],
   ['/credentials/{id}', 'credential'],
+  ['/worker-endpoints/{name}', 'endpoint'],
   ['/triggers/{slug}', 'trigger'],
   ['/webhooks/outbox/{id}', 'webhook'],
   ['/webhooks/deliveries/{delivery_id}', 'delivery'],
@@ -248,6 +278,7 @@ const OTHER_PARAMETERS: Readonly<Record<string, string>> = {
 
 /** Routes whose body or query names something. */
 const NAMED_OTHERWISE: Readonly<Partial<Record<RouteId, keyof Things>>> = {
+  'instances.slowest': 'sequence',
   'sequences.byName': 'sequenceName',
   'sequences.migrateInstance': 'instance',
   'instances.create': 'sequence',
@@ -264,6 +295,7 @@ const NAMED_OTHERWISE: Readonly<Partial<Record<RouteId, keyof Things>>> = {
 /** Routes that make what they name if it is not there, or have nothing to tell of it. */
 const NEEDS_NOTHING: ReadonlySet<RouteId> = new Set([
   'rateLimits.put',
+  'workerEndpoints.put',
   'continuity.effects',
   'continuity.provenance',
   'continuity.verifyProvenance',
@@ -271,7 +303,10 @@ const NEEDS_NOTHING: ReadonlySet<RouteId> = new Set([
 
 const QUERIES: Readonly<Partial<Record<RouteId, (things: Things) => string>>> = {
   'sequences.byName': ({ sequenceName }) => `namespace=${NAMESPACE}&name=${sequenceName}`,
+  'queues.series': ({ handler }) => `handler=${handler}`,
   'sequences.versions': ({ sequenceName }) => `namespace=${NAMESPACE}&name=${sequenceName}`,
+  'instances.failureAttributes': () => 'failure_code=timeout&failure_reason=late',
+  'instances.slowest': ({ sequence }) => `sequence_id=${sequence}`,
 };
 
 const definition = (_: Things, tenant: string): Json => ({
@@ -317,6 +352,7 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
   'instances.injectBlocks': () => ({ blocks: [step(`b-${randomUUID()}`, 'noop')] }),
   'instances.retry': () => ({ context: { again: true } }),
   'instances.resumeFrom': () => ({ signals: [] }),
+  'instances.dryRun': definition,
   'instances.fork': () => ({ from_block_id: 'nowhere' }),
   'instances.saveCheckpoint': () => ({ checkpoint_data: 1 }),
   'instances.pruneCheckpoints': () => ({ keep: 1 }),
@@ -340,6 +376,7 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
   'webhooks.subscribe': (_, tenant) => ({ tenant_id: tenant, url: 'https://hooks.example/in' }),
   'webhooks.update': () => ({ events: ['instance.failed'] }),
   'credentials.create': (_, tenant) => ({ tenant_id: tenant, id: `c-${randomUUID()}`, value: 'v' }),
+  'workerEndpoints.put': () => endpointBody(),
   'credentials.update': () => ({ description: 'of the sweeper' }),
   'triggers.create': ({ sequenceName }, tenant) => trigger(sequenceName, tenant),
   'triggers.update': () => ({ enabled: true }),

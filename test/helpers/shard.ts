@@ -21,7 +21,7 @@ import type { EffectHandler } from '../../src/handlers/registry.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { eventually, type Json } from './api.js';
 import { createTestDatabase } from './database.js';
-import { NO_WEBHOOKS, SHARD_SETTINGS } from './shard-settings.js';
+import { NO_PUSHES, NO_WEBHOOKS, SHARD_SETTINGS } from './shard-settings.js';
 import { prepareLanes } from './writer.js';
 
 export interface LocalShard {
@@ -73,6 +73,7 @@ export async function startShard(
     loader: openLoads(pool, SHARD_SETTINGS),
     handlers,
     continuityRows: new ContinuityRows(pool),
+    pushSender: NO_PUSHES,
     webhookSender: NO_WEBHOOKS,
     meter,
     setImmediate: (fn) => void setImmediate(fn),

@@ -21,7 +21,7 @@ import { createKeyring } from '../../src/core/sealing/keys.js';
 import type { UnitEnvelope } from '../../src/db/units.js';
 import type { Json } from './api.js';
 import { requestsOf, startStorage } from './shard.js';
-import { NO_WEBHOOKS, SHARD_SETTINGS } from './shard-settings.js';
+import { NO_PUSHES, NO_WEBHOOKS, SHARD_SETTINGS } from './shard-settings.js';
 
 export type Answer = { readonly status: number; readonly body: Json };
 
@@ -103,6 +103,7 @@ export async function startShards(
         handlers: new Map(),
         continuityRows: rowsOf(pool),
         keyring,
+        pushSender: NO_PUSHES,
         webhookSender: NO_WEBHOOKS,
         setImmediate: (fn) => void setImmediate(fn),
         ports: {

@@ -5,7 +5,9 @@ import { withAdmin } from './database.js';
 
 /** What the engine writes by itself, whoever asks or does not. */
 const OWN_TABLES: ReadonlySet<string> = new Set(
-  'engine_lease lanes lane_flushes workers change_mark activity'.split(' '),
+  'engine_lease lanes lane_flushes workers change_mark activity step_activity queue_minutes'.split(
+    ' ',
+  ),
 );
 
 export type Snapshot = ReadonlyMap<string, string>;

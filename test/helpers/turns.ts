@@ -8,7 +8,7 @@ import { EngineError } from '../../src/base/errors.js';
 
 export function created(actor: LiveInstance): Turn {
   const turn = new Turn();
-  create(actor, turn, 1, false);
+  create(actor, turn, { request: 1 }, false);
   return turn;
 }
 

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
@@ -15,6 +16,7 @@ import {
   manualTimers,
   openHandler,
 } from '../helpers/http-handler.js';
+import { portOf } from '../helpers/loopback.js';
 import { Signal } from '../helpers/raw-client.js';
 
 const MEBIBYTE = 1024 * 1024;
@@ -156,6 +158,38 @@ test('a refused connection and an answer that is cut off fail retryably', async 
   const refused = failureOf(await handler.run({ url: origin }));
   assert.equal(refused.retryable, true);
   assert.deepEqual(refused.details, { code: 'ECONNREFUSED' });
+});
+
+test('an answer counts as it is after any number of unsolicited 100 Continue, however they arrive', async (t) => {
+  const CONTINUE = 'HTTP/1.1 100 Continue\r\nx-a: 1\r\n\r\n';
+  // The body shows that only what stands before a response is dropped.
+  const body = 'HTTP/1.1 100 Continue\r\n\r\n';
+  const response = `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n`;
+  const whole = `${CONTINUE}HTTP/1.0 100 Go on\r\n\r\n${response}`;
+  const pieces = [
+    [whole + body],
+    [whole, body],
+    [CONTINUE, CONTINUE + response, body],
+    whole + body,
+  ];
+  let connects = 0;
+  const server = createServer((socket) => {
+    connects += 1;
+    socket.setNoDelay().on('data', async () => {
+      for (const piece of pieces.shift() ?? []) {
+        socket.write(piece);
+        await setImmediate();
+      }
+    });
+  });
+  const port = await portOf(server);
+  t.after(() => server.close());
+  const handler = openHandler(t);
+  while (pieces.length > 0) {
+    const answer = answerOf(await handler.run({ url: `http://127.0.0.1:${port}` }));
+    assert.equal(answer.body, body);
+  }
+  assert.ok(connects < 4, 'connections are kept');
 });
 
 test('a server that does not answer in time, or stops in the middle, fails retryably', async (t) => {

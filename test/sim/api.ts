@@ -7,6 +7,7 @@
 
 import { EngineError } from '../../src/base/errors.js';
 import { rateLimitId } from '../../src/base/ids.js';
+import { isPattern } from '../../src/core/rate-patterns.js';
 import type { ShardReply } from '../../src/http/shards.js';
 import type { SimEngine } from './engine.js';
 import type { Parts } from './parts.js';
@@ -25,6 +26,8 @@ export interface Call {
   readonly body: object | undefined;
   /** The shard that is asked; undefined: the one that the router would choose. */
   readonly shard: number | undefined;
+  /** With `wait_ms`: the answer may wait. */
+  readonly query: { readonly wait_ms: number } | undefined;
 }
 
 interface ApiDeps extends Pick<Parts, 'world' | 'faults' | 'cluster'> {
@@ -53,9 +56,10 @@ export class Api {
     target: string,
     body?: object,
     shard?: number,
+    query?: Call['query'],
   ): Promise<ApiReply> {
     const { world } = this.#deps;
-    const call = { operation, tenant, target, body, shard };
+    const call = { operation, tenant, target, body, shard, query };
     return new Promise((resolve) => {
       world.at(world.now + world.latency(0.05, 2), () => this.#arrive(call, resolve));
     });
@@ -91,12 +95,13 @@ export class Api {
       () => {
         try {
           const { client } = engine;
-          const { operation, tenant, target } = call;
+          const { operation, tenant, target, query } = call;
           const id = client.send(
             this.#shard(engine, call),
             {
               ...{ operation, tenant, target, body: text },
               ...(isPoll(operation) ? { maySeeSecrets: true } : {}),
+              ...(query === undefined ? {} : { query }),
             },
             answer,
           );
@@ -104,7 +109,7 @@ export class Api {
             world.at(
               world.now + world.latency(0.1, 2_000),
               () => {
-                if (isPoll(operation)) client.abort(id);
+                if (isPoll(operation) || query !== undefined) client.abort(id);
                 settle(UNKNOWN);
               },
               engine.front,
@@ -122,8 +127,10 @@ export class Api {
   /** As `src/http/router.ts` chooses it. */
   #shard({ client }: SimEngine, { operation, tenant, target, body, shard }: Call): number {
     if (shard !== undefined) return shard;
-    if (/^(catalog|sequences|releases)\./.test(operation)) return 0;
-    if (operation.startsWith('rateLimits.')) return client.shardOf(rateLimitId(tenant, target));
+    if (/^(catalog|sequences|releases|workerEndpoints)\./.test(operation)) return 0;
+    if (operation.startsWith('rateLimits.')) {
+      return isPattern(target) ? 0 : client.shardOf(rateLimitId(tenant, target));
+    }
     if (operation === 'instances.changeMany')
       return client.shardOf((body as { ids: string[] }).ids[0]!);
     return target === '' ? client.anyShard() : client.shardOf(target);

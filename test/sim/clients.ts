@@ -9,7 +9,7 @@ import type { ApiReply } from './api.js';
 import { POISON } from './memory-backend.js';
 import type { Row } from './memory-tables.js';
 import type { Parts } from './parts.js';
-import { CHOICES, CONFIG, DATA, EVENT, EVENT_KEYS } from './shapes.js';
+import { CANCEL_EVENT, CANCEL_KEY, CHOICES, CONFIG, DATA, EVENT, EVENT_KEYS } from './shapes.js';
 import { openSteps } from './watcher.js';
 
 export interface SimSequence {
@@ -22,7 +22,9 @@ export interface SimSequence {
 }
 
 /** The one rate limit of each tenant. */
-export const RATE_KEY = 'outbound';
+export const RATE_KEY = CONFIG.limit;
+/** Limits the key while it has no limit of its own. */
+const RATE_PATTERN = 'out*';
 
 /** What clients put there: any of these may be in force. */
 export const RATE_LIMITS = [
@@ -42,6 +44,8 @@ interface ClientDeps extends Pick<Parts, 'world' | 'api' | 'faults' | 'random' |
   readonly sequences: readonly SimSequence[];
   /** Many instances come with a concurrency key. */
   readonly isKeyed: boolean;
+  /** The sequences have limits. */
+  readonly isLimited: boolean;
   /** There are releases: most of what clients do is to make instances. */
   readonly isReleased: boolean;
   /** They retry most of what fails. */
@@ -64,7 +68,7 @@ const OPERATIONS = {
   change: 1,
   rest: 2,
   answer: 6,
-  event: 6,
+  event: 8,
   'rate limit': 5,
   'change sequence': 2,
 } as const;
@@ -208,11 +212,17 @@ export class SimClient {
       namespace: 'simulated',
       priority: random.pick(['low', 'normal', 'high', 'critical']),
       metadata: { token: this.#newToken(), ...this.#releaseMetadata(id) },
-      context: { data: DATA, config },
+      context: { data: { ...DATA, ...this.#lane() }, config },
       ...key,
       ...(random.chance(0.15) ? { next_fire_at: this.#soon() } : {}),
       ...(random.chance(0.06) ? { timeout: random.integer(1_000, 12_000) } : {}),
     };
+  }
+
+  /** By which the limits of a sequence may divide; kept seeds draw no number for it. */
+  #lane(): object {
+    const { random, isLimited } = this.#deps;
+    return isLimited ? { lane: random.pick(['fast', 'slow']) } : {};
   }
 
   /** What was asked for, and by what a release may divide; the stamp is not the client's to give. */
@@ -317,11 +327,14 @@ export class SimClient {
   /** Asks again while it does not know whether it was heard. */
   async #sendEvent(tenant: string): Promise<void> {
     const { random, api, world } = this.#deps;
+    const cancels = random.chance(0.4);
     const awaited = random.chance(0.7) ? this.#awaitedKeys(tenant) : [];
     const anyKey = random.chance(0.75) ? random.pick(EVENT_KEYS) : undefined;
-    const correlation_key = awaited.length > 0 ? random.pick(awaited) : anyKey;
+    const waitKey = awaited.length > 0 ? random.pick(awaited) : anyKey;
+    const cancelKey = random.chance(0.7) ? CANCEL_KEY : undefined;
+    const correlation_key = cancels ? cancelKey : waitKey;
     const event = {
-      event_name: EVENT,
+      event_name: cancels ? CANCEL_EVENT : EVENT,
       producer_event_id: this.#newToken(),
       payload: this.#eventPayload(),
       ...(correlation_key === undefined ? {} : { correlation_key }),
@@ -370,6 +383,11 @@ export class SimClient {
     const { random, api, world } = this.#deps;
     if (random.chance(0.2)) {
       await api.call('rateLimits.delete', tenant, RATE_KEY);
+      return;
+    }
+    if (random.chance(0.3)) {
+      if (random.chance(0.3)) await api.call('rateLimits.delete', tenant, RATE_PATTERN);
+      else await api.call('rateLimits.put', tenant, RATE_PATTERN, random.pick(RATE_LIMITS));
       return;
     }
     await api.call('rateLimits.put', tenant, RATE_KEY, RATE_LIMITS[0]);

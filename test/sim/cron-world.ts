@@ -9,7 +9,7 @@ import { EngineError } from '../../src/base/errors.js';
 import { firedInstanceId } from '../../src/base/ids.js';
 import type { ShardReply } from '../../src/http/shards.js';
 import { createRandom } from '../chaos/random.js';
-import { NO_WEBHOOKS, SHARD_SETTINGS } from '../helpers/shard-settings.js';
+import { NO_PUSHES, NO_WEBHOOKS, SHARD_SETTINGS } from '../helpers/shard-settings.js';
 import { Cluster } from './cluster.js';
 import { Counts, type Fault, Faults } from './faults.js';
 import { MemoryServer } from './memory-server.js';
@@ -94,6 +94,7 @@ export class CronWorld {
       lanes: 2,
       handlersOf: () => new Map(),
       webhookSenderOf: () => NO_WEBHOOKS,
+      pushSenderOf: () => NO_PUSHES,
       onDefect: (text) => assert.fail(text),
     });
   }

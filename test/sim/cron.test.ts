@@ -104,6 +104,8 @@ describe('a change of the schedule', () => {
     test(`seed ${seed}: no change that is none of when they fire loses a fire, however many come at once`, () =>
       play({ seed }, async (cron) => {
         cron.endFaults();
+        // A writer that died before may still be on its way back, and the first fire would be late.
+        await cron.world.sleep(5_000);
         const random = createRandom(seed);
         const ids: string[] = [];
         for (let n = 0; n < 6; n++) ids.push(await cron.schedule('* * * * * ? *'));
@@ -125,7 +127,7 @@ describe('a change of the schedule', () => {
           assert.ok(seconds.length > 5);
           assert.deepEqual(
             seconds,
-            Array.from(seconds, (_, n) => first + n),
+            Array.from(seconds, (_, n) => (first + n) % 60),
           );
         }
       }));

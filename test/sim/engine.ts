@@ -16,6 +16,7 @@ import { STORE } from '../../actors/shard/store.js';
 import { Writer } from '../../actors/writer/writer.js';
 import type { Logger } from '../../src/base/log.js';
 import type { Ack, UnitEnvelope } from '../../src/db/units.js';
+import type { PushSender } from '../../src/handlers/push-sender.js';
 import type { EffectHandler } from '../../src/handlers/registry.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { Meter } from '../../src/metrics/meter.js';
@@ -35,6 +36,7 @@ export interface EngineDeps {
   readonly lanes: number;
   readonly handlersOf: (thread: Thread) => ReadonlyMap<string, EffectHandler>;
   readonly webhookSenderOf: (thread: Thread) => WebhookSender;
+  readonly pushSenderOf: (thread: Thread) => PushSender;
   /** A line that says that the code is wrong. */
   readonly onDefect: (text: string) => void;
 }
@@ -173,7 +175,7 @@ export class SimEngine {
 
   /** Nothing asked is unanswered and nothing decided is uncommitted. */
   get isIdle(): boolean {
-    return this.#shards.every((running) => running?.shard.isIdle === true);
+    return this.#shards.every((running) => running?.shard.isDrained === true);
   }
 
   // ---------------------------------------------------------------- starting threads
@@ -205,7 +207,7 @@ export class SimEngine {
   }
 
   #startShard(shard: number, incarnation: number): void {
-    const { world, server, settings, handlersOf, webhookSenderOf } = this.#deps;
+    const { world, server, settings, handlersOf, webhookSenderOf, pushSenderOf } = this.#deps;
     const thread = this.#newThread(`shard ${shard}`);
     const toFront = new Pipe<readonly Reply[]>(world, thread, this.front);
     const fromFront = new Pipe<RequestPost>(world, this.front, thread);
@@ -234,6 +236,7 @@ export class SimEngine {
         versions: this.client.versions,
         continuityRows: new ContinuityRows(memoryPool(server, thread)),
         webhookSender: webhookSenderOf(thread),
+        pushSender: pushSenderOf(thread),
         setImmediate: (fn) => world.soon(fn, thread),
         ports: {
           toFront: (post) => toFront.post(post),

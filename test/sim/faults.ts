@@ -65,6 +65,8 @@ type Loss =
 /** Every kind: one that is missing here does not compile. */
 export const LOSSES: Readonly<Record<PeerMessage['kind'], Loss>> = {
   create: 'alone',
+  collect: 'alone',
+  'collect.answer': 'alone',
   request: 'alone',
   wake: 'alone',
   'task.gone': 'alone',
@@ -72,6 +74,11 @@ export const LOSSES: Readonly<Record<PeerMessage['kind'], Loss>> = {
   'permit.wanted': 'alone',
   'permit.left': 'alone',
   'permit.granted': 'alone',
+  'permit.denied': 'alone',
+  'start.wanted': 'alone',
+  'start.left': 'alone',
+  'start.granted': 'alone',
+  'start.used': 'alone',
   'rate.asked': 'alone',
   'rate.granted': 'alone',
   'rate.deferred': 'alone',
@@ -81,9 +88,15 @@ export const LOSSES: Readonly<Record<PeerMessage['kind'], Loss>> = {
   'event.unwanted': 'alone',
   'event.arrived': 'alone',
   'event.taken': 'alone',
+  'event.cancels': 'alone',
+  'start.cancels': 'alone',
+  'event.cancel': 'alone',
   'task.ready': 'with a thread',
   claim: 'with a thread',
   claimed: 'with a thread',
+  'create.ask': 'with a thread',
+  'create.answer': 'with a thread',
+  'result.ask': 'with a thread',
   'exchange.results': 'with a thread',
   'exchange.outcomes': 'with a thread',
   'poll.ask': 'with a thread',
@@ -100,6 +113,10 @@ export const LOSSES: Readonly<Record<PeerMessage['kind'], Loss>> = {
   'names.settled': 'alone',
   'subscriptions.read': 'alone',
   'subscriptions.settled': 'alone',
+  'rates.read': 'alone',
+  'rates.settled': 'alone',
+  'endpoints.read': 'alone',
+  'endpoints.settled': 'alone',
   'family.message': 'alone',
   'release.ended': 'alone',
   'continuity.order': 'not sent',
@@ -113,10 +130,10 @@ export type PeerKind = PeerMessage['kind'];
 export function weightOf(kind: PeerKind): number {
   if (kind === 'rate.changed') return 100;
   if (kind === 'sequence.evict' || kind === 'secret.missing') return 40;
-  if (kind === 'release.ended' || kind === 'family.message') return 20;
-  if (kind === 'event.arrived' || kind === 'event.taken') return 20;
-  if (/^(routes|names|exchange|poll)/.test(kind)) return 10;
-  return /^(rate|permit|sequence|unclaim|wake|event)/.test(kind) ? 4 : 1;
+  if (/^(collect|result\.ask|release\.ended|family\.message)$/.test(kind)) return 20;
+  if (/^event\.(arrived|taken|cancels?)$/.test(kind)) return 20;
+  if (/^(routes|rates|names|endpoints|exchange|poll)/.test(kind)) return 10;
+  return /^(rate|permit|start|sequence|unclaim|wake|event)/.test(kind) ? 4 : 1;
 }
 
 export const PEER_KINDS = (Object.keys(LOSSES) as PeerKind[]).filter(

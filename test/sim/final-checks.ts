@@ -3,6 +3,7 @@
 import type { Hooks } from '../../schema/blocks.js';
 import type { Execution } from '../../schema/execution.js';
 import type { Failure } from '../../schema/failure.js';
+import { type InstanceState, isEnded } from '../../schema/states.js';
 import { contextData, type MemoryTables, type Row } from './memory-tables.js';
 import type { Observer } from './observer.js';
 import type { Promises } from './promises.js';
@@ -16,6 +17,8 @@ export function checkEnd(tables: MemoryTables, observer: Observer, promises: Pro
   checkDeadLetters(tables);
   checkFailures(tables);
   checkHooks(tables, observer);
+  checkCancels(tables);
+  observer.collecting.checkEnd();
   observer.receipts.checkEnd();
   observer.sagas.checkEnd();
   for (const { instance, birth, key } of promises.noted) {
@@ -98,6 +101,27 @@ function checkHooks(tables: MemoryTables, { unclean }: Observer): void {
     const hooks = isLate ? on_failure : on_cancel;
     if (hooks?.some(({ handler }) => handler === 'fail') !== true) continue;
     throw new Violation(`it is ${state}, and a hook of that has failed`, id);
+  }
+}
+
+/** Every order of an event to cancel was carried out, and only live instances await one. */
+function checkCancels(tables: MemoryTables): void {
+  for (const row of tables.rows('event_cancels').values()) {
+    const instance = tables.row('instances', owner(row));
+    if (instance === undefined) continue;
+    if (row.outcome === null)
+      throw new Violation(`${row.event_id} has not cancelled it`, owner(row));
+    if (row.outcome === 'cancelled' && instance.state === 'completed') {
+      throw new Violation(`${row.event_id} has cancelled it, and it is completed`, owner(row));
+    }
+  }
+  const awaiting = new Set([...tables.rows('cancel_waits').values()].map(owner));
+  for (const [id, { state, execution }] of tables.rows('instances')) {
+    const { E: cancelOn } = execution as unknown as Execution;
+    const isAwaited = cancelOn !== undefined && !isEnded(state as InstanceState);
+    if (awaiting.has(id) !== isAwaited) {
+      throw new Violation(`a ${state} instance, awaits to be cancelled: ${awaiting.has(id)}`, id);
+    }
   }
 }
 

@@ -51,6 +51,12 @@ export const KEPT_SEEDS: readonly KeptSeed[] = [
       seed: 2229,
       found: 'new instances went to a version whose deprecation no shard had been told',
     },
+    { seed: 284178991, found: 'a sequence that was found twice gave an ended child another timer' },
+    {
+      seed: 337,
+      found: 'an order to cancel whose first read failed came too late to a short instance',
+    },
+    { seed: 78, found: 'a wait was answered from a state whose commit was lost' },
   ].map((one) => ({ ...one, isBrief: true as const })),
   { seed: 200701, found: 'a failed instance kept its timer after a refused result of its hook' },
 ];

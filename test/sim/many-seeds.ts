@@ -10,8 +10,8 @@ export async function runSeeds(task: SeedsTask): Promise<SeedsResult> {
     workerData: task,
     // What a run makes is garbage soon: more room for it costs less than looking for what is not.
     resourceLimits: { maxYoungGenerationSizeMb: 64 },
-    // Counting what is executed takes time, and tells nothing that others do not.
-    env: { ...process.env, NODE_V8_COVERAGE: '' },
+    // Counting what is executed takes time, and after some seeds tells nothing new.
+    env: task.isCovered === true ? process.env : { ...process.env, NODE_V8_COVERAGE: '' },
   });
   const ended = once(worker, 'exit');
   const [result] = (await once(worker, 'message')) as [SeedsResult];

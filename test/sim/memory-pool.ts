@@ -16,8 +16,9 @@ import {
 import { LOAD_SQL } from '../../actors/shard/loads.js';
 import type { Execution } from '../../schema/execution.js';
 import { routeOf, shardOf } from '../../src/base/ids.js';
-import type { JsonValue } from '../../src/base/json.js';
+import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { SILENCE_REASON } from '../../src/core/effects.js';
+import { isPattern } from '../../src/core/rate-patterns.js';
 import type { Faults } from './faults.js';
 import type { MemoryServer } from './memory-server.js';
 import type { MemoryTables, Row } from './memory-tables.js';
@@ -309,6 +310,13 @@ const isOpen = isAmong(['pending', 'claimed'], 'state');
 const isRouting = isAmong(['canary', 'promoted'], 'state');
 const needsCandidate = isAmong(['validating', 'ready', 'canary', 'paused', 'promoted'], 'state');
 
+/** Instances, started or not. */
+function cancelledBy(db: MemoryTables, event_id: string): number {
+  const is = { event_id };
+  const pending = select(db, 'collected_cancels', { is }).map(({ pending_id }) => pending_id);
+  return select(db, 'event_cancels', { is }).length + new Set(pending).size;
+}
+
 /** Of its candidate. */
 function withDeprecation(db: MemoryTables, row: Row): Row {
   const candidate = db.row('sequences', String(row.candidate_sequence_id));
@@ -335,9 +343,9 @@ function besideInstance(db: MemoryTables, { id, state, signal_count }: Row): Row
   return {
     snapshots: packed(snapshots.map(({ key, items }) => ({ key, items }))),
     signals: packed(
-      signals.map(({ seq, id, signal_type, payload, sent_by }) => {
+      signals.map(({ seq, id, signal_type, payload, sent_by, sent_groups }) => {
         const text = payload === null ? null : JSON.stringify(payload);
-        return { seq, id, signal_type, payload: text, sent_by };
+        return { seq, id, signal_type, payload: text, sent_by, sent_groups };
       }),
     ),
   };
@@ -374,6 +382,40 @@ const asRead = (task: Row): Row => ({ ...task, is_before: false });
 function packed(rows: readonly object[]): string | null {
   return rows.length === 0 ? null : JSON.stringify(rows);
 }
+
+function permitsOf(db: MemoryTables, key_id: string): Row[] {
+  return select(db, 'permits', { is: { key_id }, by: ['instance_id'] }).map((row) => ({
+    ...row,
+    has_permit: true,
+    wanted: db.row('permit_requests', String(row.instance_id))?.number ?? null,
+    created_at: db.row('permit_requests', String(row.instance_id))?.created_at ?? null,
+    is_awaited: isAwaited(db.row('instances', String(row.instance_id))),
+    tenant_id: tenantOf(db, row),
+  }));
+}
+
+function requestedSlotsOf(db: MemoryTables, key_id: string): Row[] {
+  const is = { key_id, has_slot: true };
+  return select(db, 'permit_requests', { is, by: ['instance_id'] }).map((row) => ({
+    ...row,
+    has_permit: false,
+    wanted: row.number!,
+    is_awaited: false,
+    tenant_id: tenantOf(db, row),
+  }));
+}
+
+function waitersOf(db: MemoryTables, key_id: string): Row[] {
+  const is = { key_id, has_slot: false };
+  const by = ['created_at', 'instance_id'];
+  return select(db, 'permit_requests', { is, by })
+    .filter(({ instance_id }) => db.row('permits', String(instance_id)) === undefined)
+    .map((row) => ({ ...row, tenant_id: tenantOf(db, row) }));
+}
+const withoutStart = (row: Row): Row => {
+  const { dry_run } = (row.runtime ?? {}) as JsonObject;
+  return { ...row, is_dry_run: dry_run !== undefined, starts_at: null };
+};
 
 const READS: Readonly<Record<Name, Read>> = {
   instances: (db, [ids]) =>
@@ -433,25 +475,68 @@ const READS: Readonly<Record<Name, Read>> = {
   },
   permitKeys: (db, [after, limit, ...place]) => {
     const isOwn = isOf(place, 'key_id');
-    const rows = [...select(db, 'permit_requests'), ...select(db, 'permits')];
+    const requests = select(db, 'permit_requests', { is: { has_slot: false } });
+    const rows = [...requests, ...select(db, 'permits')];
     const keys = sorted(firstOfEach(rows.filter(isOwn), 'key_id'), ['key_id']);
     return keys.filter(({ key_id }) => key_id! > (after as string)).slice(0, limit as number);
   },
-  permitHolders: (db, [key_id]) =>
-    select(db, 'permits', { is: { key_id }, by: ['instance_id'] }).map((row) => ({
-      ...row,
-      wanted: db.row('permit_requests', String(row.instance_id))?.number ?? null,
-      is_awaited: isAwaited(db.row('instances', String(row.instance_id))),
-      tenant_id: tenantOf(db, row),
-    })),
-  permitWaiters: (db, [key_id, limit]) =>
-    select(db, 'permit_requests', {
-      is: { key_id },
-      where: ({ instance_id }) => db.row('permits', String(instance_id)) === undefined,
-      by: ['created_at', 'instance_id'],
-      limit,
-    }).map((row) => ({ ...row, tenant_id: tenantOf(db, row) })),
+  permitKeysWithWork: (db, [keys]) =>
+    (keys as string[])
+      .filter(
+        (key) =>
+          waitersOf(db, key).length > 0 ||
+          permitsOf(db, key).some(
+            ({ number, wanted, is_awaited }) => number !== wanted || is_awaited === true,
+          ),
+      )
+      .map((key_id) => ({ key_id })),
+  permitHolders: (db, [keys]) =>
+    asked(keys as string[], (key) => [...permitsOf(db, key), ...requestedSlotsOf(db, key)]),
+  permitWaiters: (db, [keys, limit]) =>
+    asked(keys as string[], (key) => waitersOf(db, key).slice(0, limit as number)),
+  startKeys: (db, [after, limit, ...place]) => {
+    const rows = select(db, 'start_requests', { where: isOf(place, 'key_id') });
+    const keys = sorted(firstOfEach(rows, 'key_id'), ['key_id']);
+    return keys.filter(({ key_id }) => key_id! > (after as string)).slice(0, limit as number);
+  },
+  startWaiters: (db, [keys, limit]) =>
+    asked(keys as string[], (key_id) =>
+      select(db, 'start_requests', {
+        is: { key_id },
+        by: ['created_at', 'instance_id'],
+        limit,
+      }).map((row) => ({ ...row, tenant_id: tenantOf(db, row) })),
+    ),
+  startGrants: (db, [keys, since]) =>
+    asked([...(keys as string[]).keys()], (at) =>
+      select(db, 'start_grants', {
+        is: { key_id: (keys as string[])[at] },
+        where: ({ granted_at }) => granted_at! >= (since as string[])[at]!,
+        by: ['granted_at', 'id'],
+      }),
+    ),
   rateLimit: (db, [id]) => byKey(db, 'rate_limits', id),
+  ratePatterns: (db, [tenants]) =>
+    select(db, 'rate_limits', {
+      where: (row) => isAmong(tenants, 'tenant_id')(row) && isPattern(String(row.limit_key)),
+    }),
+  allRatePatterns: (db, [tenant, id, limit]) =>
+    select(db, 'rate_limits', {
+      where: ({ limit_key }) => isPattern(String(limit_key)),
+      by: ['tenant_id', 'id'],
+      behind: [tenant, id],
+      limit,
+    }),
+  grantedLimits: (db, [after, before, limit]) =>
+    firstOfEach(
+      select(db, 'rate_grants', {
+        where: ({ limit_id }) => limit_id! > (after as string),
+        by: ['limit_id', 'granted_at', 'id'],
+      }),
+      'limit_id',
+    )
+      .map((row) => ({ limit_id: row.limit_id!, is_old: row.granted_at! < (before as string) }))
+      .slice(0, limit as number),
   rateGrants: (db, [limit_id, since]) =>
     select(db, 'rate_grants', {
       is: { limit_id },
@@ -472,12 +557,38 @@ const READS: Readonly<Record<Name, Read>> = {
       select(db, 'event_waits', { is: { key_id }, by: ['id', 'instance_id'] }),
     ),
   eventTakes: (db, [events]) => select(db, 'event_takes', { where: isAmong(events, 'event_id') }),
-  storedEvent: (db, [id]) => byKey(db, 'events', id),
-  eventTriggers: (db, values) => {
-    const [tenants, names] = values as [string[], string[]];
+  storedEvent: (db, [id]) =>
+    byKey(db, 'events', id).map((row) => ({
+      ...row,
+      cancelled: cancelledBy(db, id as string),
+    })),
+  eventListeners: (db, values) => {
+    const [tenants, names, keys, nameIds] = values as [string[], string[], string[], string[]];
     return asked([...names.keys()], (at) => {
       const is = { tenant_id: tenants[at], event_name: names[at], enabled: true };
-      return select(db, 'triggers', { is, by: ['slug'] });
+      const isAwaited = [keys[at], nameIds[at]].some(
+        (key_id) =>
+          select(db, 'cancel_waits', { is: { key_id }, limit: 1 }).length > 0 ||
+          select(db, 'collected_waits', { is: { key_id }, limit: 1 }).length > 0,
+      );
+      const triggers = select(db, 'triggers', { is, by: ['slug'] });
+      return isAwaited ? [...triggers, { slug: null, config: null }] : triggers;
+    });
+  },
+  pendingCancels: (db, [instance, event, limit, ...place]) => {
+    const isOwn = isOf(place, 'instance_id');
+    return select(db, 'event_cancels', {
+      where: (row) =>
+        row.outcome === null &&
+        isOwn(row) &&
+        db.row('instances', String(row.instance_id)) !== undefined,
+      by: ['instance_id', 'event_id'],
+      behind: [instance, event],
+      limit,
+    }).map((row) => {
+      const { event_name = null, correlation_key = null } =
+        db.row('events', String(row.event_id)) ?? {};
+      return { ...row, event_name, correlation_key };
     });
   },
   dueEventKeys: (db, [after, now, limit, ...place]) => {
@@ -541,7 +652,20 @@ const READS: Readonly<Record<Name, Read>> = {
     select(db, 'webhook_subscriptions', { where: isAmong(tenants, 'tenant_id') }),
   allSubscriptions: (db, [after, limit]) =>
     select(db, 'webhook_subscriptions', { by: ['id'], behind: [after], limit }),
+  endpoints: (db, [tenants]) =>
+    select(db, 'worker_endpoints', { where: isAmong(tenants, 'tenant_id') }),
+  allEndpoints: (db, [tenant, name, limit]) =>
+    select(db, 'worker_endpoints', { by: ['tenant_id', 'name'], behind: [tenant, name], limit }),
+  endpointAt: (db, [count]) =>
+    select(db, 'worker_endpoints', { by: ['tenant_id', 'name'] }).slice(
+      count as number,
+      (count as number) + 1,
+    ),
+  oldestRetry: (db) => select(db, 'bulk_retries', { by: ['retried_at'], limit: 1 }),
+  oldestAction: (db) => select(db, 'actions', { by: ['at', 'id'], limit: 1 }),
   oldestActivity: (db) => select(db, 'activity', { by: ['at'], limit: 1 }),
+  oldestQueueMinutes: (db) => select(db, 'queue_minutes', { by: ['at'], limit: 1 }),
+  oldestSteps: (db) => select(db, 'step_activity', { by: ['at'], limit: 1 }),
   oldestDelivery: (db) =>
     select(db, 'webhook_deliveries', { by: ['attempted_at', 'id'], limit: 1 }),
   schedules: (db, [ids]) => byKeys(db, 'cron_schedules', ids),
@@ -553,6 +677,61 @@ const READS: Readonly<Record<Name, Read>> = {
       is: { enabled: true },
       where: (row) => isDue(row) && isOwn(row),
       by: ['next_fire_at', 'id'],
+      ...(at === BEGINNING ? {} : { behind: [at, id] }),
+      limit,
+    });
+  },
+  keyedInstances: (db, [ids]) =>
+    asked(ids as string[], (id) => {
+      const collected = byKey(db, 'instance_keys', id).map(({ instance_id = null, ...key }) => {
+        const { starts_at = null } = db.row('pending_starts', String(instance_id)) ?? {};
+        return { ...key, id: instance_id, is_dry_run: false, starts_at };
+      });
+      return [...collected, ...byKey(db, 'instances', id).map(withoutStart)];
+    }),
+  startOfInstance: (db, [ids]) => asked(ids as string[], (id) => byKey(db, 'pending_starts', id)),
+  startsOfKey: (db, [keys]) =>
+    asked(keys as string[], (key_id) =>
+      select(db, 'pending_starts', { is: { key_id }, by: ['created_at', 'id'] }).map((row) => {
+        const is = { pending_id: row.id! };
+        return { ...row, is_awaiting: select(db, 'collected_waits', { is, limit: 1 }).length > 0 };
+      }),
+    ),
+  keyOfStart: (db, [id]) => byKey(db, 'pending_starts', id),
+  creationOfStart: (db, [ids]) => asked(ids as string[], (id) => byKey(db, 'pending_starts', id)),
+  itemsOfStart: (db, [ids]) =>
+    asked(ids as string[], (pending_id) =>
+      select(db, 'collected_items', { is: { pending_id }, by: ['seq'] }),
+    ),
+  ordersOfStart: (db, [ids]) =>
+    asked(ids as string[], (pending_id) =>
+      select(db, 'collected_cancels', { is: { pending_id }, by: ['event_id', 'seq'] }),
+    ),
+  orderedStarts: (db, [after, limit, ...place]) => {
+    const rows = select(db, 'collected_cancels', {
+      where: isOf(place, 'pending_id'),
+      by: ['pending_id'],
+      behind: [after],
+    });
+    return rows.slice(0, limit as number).map(({ pending_id }) => {
+      const { key_id = null } = db.row('pending_starts', String(pending_id)) ?? {};
+      return { pending_id: pending_id!, key_id };
+    });
+  },
+  lateOrders: (db, [ids]) =>
+    asked(ids as string[], (pending_id) =>
+      select(db, 'collected_cancels', { is: { pending_id }, by: ['event_id', 'seq'] }).map(
+        (row) => {
+          const { key_id = null, event_name = null } = db.row('events', String(row.event_id)) ?? {};
+          return { ...row, key_id, event_name };
+        },
+      ),
+    ),
+  dueStarts: (db, [at, id, to, limit, ...place]) => {
+    const isOwn = isOf(place, 'key_id');
+    return select(db, 'pending_starts', {
+      where: (row) => row.starts_at! <= (to as string) && isOwn(row),
+      by: ['starts_at', 'id'],
       ...(at === BEGINNING ? {} : { behind: [at, id] }),
       limit,
     });

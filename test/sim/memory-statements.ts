@@ -3,6 +3,7 @@
  * mutations, as their SQL does; what is special in SQL is spelled out here, too.
  */
 
+import { type PackedOutput, unpacked } from '../../actors/instance/output-tables.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { laterOf } from '../../src/base/time.js';
 import { CELL_END, LINE_END, NULL_CELL } from '../../src/db/lines.js';
@@ -104,8 +105,8 @@ function insertRun(mutation: Insert, barring?: string): Run {
 function putRow(db: MemoryTables, tx: Transaction, table: string, key: string, row: Row): void {
   db.put(tx, table, key, row);
   if (table !== 'instances') return;
-  for (const output of (row.end_outputs ?? []) as readonly JsonObject[]) {
-    OUTPUT_INSERT(db, tx, [{ ...output, instance_id: row.id! }]);
+  for (const output of (row.end_outputs ?? []) as unknown as readonly PackedOutput[]) {
+    OUTPUT_INSERT(db, tx, [unpacked(String(row.id), output) as JsonObject]);
   }
 }
 
@@ -219,8 +220,96 @@ const SPECIAL: Readonly<Record<string, SpecialRun>> = {
     }
   },
 
+  'eventCancel.order': (db, tx, rows) => {
+    for (const { event_id, key_id } of rows) {
+      for (const [, { instance_id }] of db.matching(
+        tx,
+        'cancel_waits',
+        (row) => row.key_id === key_id,
+      )) {
+        const row = {
+          instance_id: instance_id!,
+          event_id: event_id!,
+          outcome: null,
+          taken_at: null,
+        };
+        expectWhole('event_cancels', row);
+        const key = db.keyOf('event_cancels', row);
+        if (db.seen(tx, 'event_cancels', key) === undefined) db.put(tx, 'event_cancels', key, row);
+      }
+    }
+  },
+
+  'eventCancel.settle': (db, tx, rows) => {
+    for (const row of rows) {
+      const key = db.keyOf('event_cancels', row);
+      const before = db.seen(tx, 'event_cancels', key);
+      if (before?.outcome === null) db.put(tx, 'event_cancels', key, { ...before, ...row });
+    }
+  },
+
+  'eventCancel.handOver': (db, tx, rows) => {
+    for (const { instance_id, event_id, key_id, name_id, taken_at } of rows) {
+      if (db.seen(tx, 'instances', db.keyOf('instances', { id: instance_id! })) === undefined) {
+        continue;
+      }
+      const isWait = (row: Row) =>
+        row.instance_id === instance_id && (row.key_id === key_id || row.key_id === name_id);
+      const isAwaited = db.matching(tx, 'cancel_waits', isWait).length > 0;
+      const outcome = isAwaited ? null : 'ended';
+      const at = isAwaited ? null : taken_at!;
+      const row = { instance_id: instance_id!, event_id: event_id!, outcome, taken_at: at };
+      insertOnce(db, tx, 'event_cancels', row);
+    }
+  },
+
+  'collectedWait.clear': (db, tx, rows) => {
+    for (const { pending_id, from_seq, to_seq } of rows) {
+      if (from_seq === null || to_seq === null) continue;
+      remove(db, tx, 'collected_waits', (row) => {
+        const isAmong = row.seq! >= from_seq! && row.seq! <= to_seq!;
+        return row.pending_id === pending_id && isAmong;
+      });
+    }
+  },
+
+  'collectedCancel.order': (db, tx, rows) => {
+    for (const { event_id, key_id } of rows) {
+      const waits = db.matching(tx, 'collected_waits', (row) => row.key_id === key_id);
+      for (const [, { pending_id, seq, tenant_id }] of waits) {
+        const wait = { pending_id: pending_id!, seq: seq!, tenant_id: tenant_id! };
+        insertOnce(db, tx, 'collected_cancels', { ...wait, event_id: event_id! });
+      }
+    }
+  },
+
+  'startGrant.prune': (db, tx, rows) => {
+    for (const { key_id, before } of rows) {
+      const isOld = (row: Row) => row.key_id === key_id && row.granted_at! < before!;
+      remove(db, tx, 'start_grants', isOld);
+    }
+  },
+
+  'action.prune': (db, tx, rows) => {
+    for (const { before } of rows) remove(db, tx, 'actions', (row) => row.at! < before!);
+  },
+
   'activity.prune': (db, tx, rows) => {
     for (const { before } of rows) remove(db, tx, 'activity', (row) => row.at! < before!);
+  },
+
+  'bulkRetry.prune': (db, tx, rows) => {
+    for (const { before } of rows) {
+      remove(db, tx, 'bulk_retries', (row) => row.retried_at! < before!);
+    }
+  },
+
+  'stepActivity.prune': (db, tx, rows) => {
+    for (const { before } of rows) remove(db, tx, 'step_activity', (row) => row.at! < before!);
+  },
+
+  'queueMinute.prune': (db, tx, rows) => {
+    for (const { before } of rows) remove(db, tx, 'queue_minutes', (row) => row.at! < before!);
   },
 
   'event.prune': (db, tx, rows) => {

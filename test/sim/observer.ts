@@ -4,12 +4,13 @@
  */
 
 import { historyOf } from '../../actors/instance/worker-task.js';
-import type { Execution } from '../../schema/execution.js';
+import { type Execution, WAITS_FOR_START } from '../../schema/execution.js';
 import { type InstanceState, isEnded, isTerminal } from '../../schema/states.js';
 import { FLUSHES_KEPT } from '../../src/db/statements.js';
 import { entryOf } from '../helpers/entry.js';
 import { BlocksObserver } from './blocks-observer.js';
 import type { Cluster } from './cluster.js';
+import { CollectingObserver } from './collecting-observer.js';
 import { FamilyObserver } from './family-observer.js';
 import { KeysObserver } from './keys-observer.js';
 import { LimitsObserver } from './limits-observer.js';
@@ -89,6 +90,7 @@ export class Observer extends Watcher {
   readonly #family: FamilyObserver;
   readonly #blocks: BlocksObserver;
   readonly keys: KeysObserver;
+  readonly collecting: CollectingObserver;
   readonly sagas: SagasObserver;
   readonly receipts: ReceiptsObserver;
   readonly releases: ReleasesObserver;
@@ -101,6 +103,7 @@ export class Observer extends Watcher {
     this.#family = new FamilyObserver(deps);
     this.#blocks = new BlocksObserver(deps);
     this.keys = new KeysObserver(deps);
+    this.collecting = new CollectingObserver(deps);
     this.sagas = new SagasObserver(deps);
     this.receipts = new ReceiptsObserver(deps);
     this.releases = new ReleasesObserver(deps);
@@ -125,6 +128,7 @@ export class Observer extends Watcher {
       this.#family.look(change);
       this.#blocks.look(change);
       this.keys.look(change);
+      this.collecting.look(change);
       this.sagas.look(change);
       this.releases.look(change);
     }
@@ -141,6 +145,7 @@ export class Observer extends Watcher {
       if (table === 'worker_tasks' && after !== undefined) this.#checkAlone(after);
     }
     this.#limits.check();
+    this.collecting.check();
     this.releases.check();
   }
 
@@ -176,8 +181,12 @@ export class Observer extends Watcher {
       case 'sequences':
         if (after === undefined) this.#sequenceGone(change.key);
         return;
-      case 'timers':
       case 'permit_requests':
+        this.#limits.request(change);
+        touched.add(String(row.instance_id));
+        return;
+      case 'timers':
+      case 'start_requests':
       case 'approvals':
       case 'event_waits':
         touched.add(String(row.instance_id));
@@ -299,12 +308,17 @@ export class Observer extends Watcher {
         throw new Violation(`a ${state} instance has a timer`, id);
       }
       if (open > 0) throw new Violation(`a ${state} instance has open tasks`, id);
-      const isWishing = tables.row('permit_requests', id) !== undefined;
-      if (isWishing) throw new Violation(`a ${state} instance wants a slot`, id);
+      for (const table of ['permit_requests', 'start_requests']) {
+        const isWishing = tables.row(table, id) !== undefined;
+        if (isWishing) throw new Violation(`a ${state} instance has a row in ${table}`, id);
+      }
       if (row.parent_instance_id !== null) this.#checkInstance(String(row.parent_instance_id));
       return;
     }
-    const { p } = row.execution as unknown as Execution;
+    const { p, w } = row.execution as unknown as Execution;
+    if ((w === WAITS_FOR_START) !== (tables.row('start_requests', id) !== undefined)) {
+      throw new Violation('the row of its start is not as the instance waits', id);
+    }
     const isFound =
       timer !== undefined ||
       open > 0 ||
@@ -312,6 +326,7 @@ export class Observer extends Watcher {
       p === 1 ||
       this.#waits.isWaiting(id) ||
       tables.row('permit_requests', id) !== undefined ||
+      w === WAITS_FOR_START ||
       this.#hasChild(row);
     if (!isFound) throw new Violation(`nothing finds the ${state} instance again`, id);
   }

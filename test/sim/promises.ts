@@ -3,8 +3,14 @@
  * what all answers of a run promise together.
  */
 
+import type { SignalAnswer } from '../../schema/signal.js';
+import { type InstanceState, isEnded, isTerminal } from '../../schema/states.js';
+import { isDeepEqual } from '../../src/base/bounds.js';
+import { eventKeyId, eventNameId, keyedInstanceId } from '../../src/base/ids.js';
 import type { JsonValue } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
+import { isProgressNote } from '../../src/core/loop-items.js';
+import { groupBy } from '../chaos/rows.js';
 import { entryOf } from '../helpers/entry.js';
 import type { ApiReply, Call } from './api.js';
 import type { SimEngine } from './engine.js';
@@ -23,6 +29,26 @@ export interface Mark {
   readonly at: string;
   /** Of the release that it is about. */
   readonly release: ReleaseMark;
+  /** Instances that an event would cancel, by how often each was no longer to be cancelled by then. */
+  readonly cancels: ReadonlyMap<string, number>;
+  /** Rows of collected creations that it would take out, with their starts. */
+  readonly withdraws: ReadonlyMap<string, string>;
+}
+
+interface SentEvent {
+  readonly event_name: string;
+  readonly correlation_key?: string;
+}
+
+const keysOf = (tenant: string, { event_name, correlation_key }: SentEvent) => [
+  eventKeyId(tenant, event_name, correlation_key),
+  eventNameId(tenant, event_name),
+];
+
+interface Receipt {
+  readonly event_id: string;
+  readonly duplicate: boolean;
+  readonly cancelled?: number;
 }
 
 /** A key in the context of an instance, of that one of its births. */
@@ -40,12 +66,30 @@ interface TaskBody {
   readonly worker_id: string;
 }
 
+interface Created {
+  readonly id: string;
+  readonly deduplicated: boolean;
+  readonly skipped?: true;
+}
+
+interface Result extends Created {
+  readonly state?: InstanceState;
+  readonly outputs?: Readonly<Record<string, JsonValue>>;
+}
+
+interface Creation {
+  readonly idempotency_key?: string;
+  readonly metadata?: { readonly token: string };
+}
+
 export class Promises {
   readonly #tables: MemoryTables;
   readonly #observer: Observer;
   readonly #counts: Counts;
   readonly #newest: () => SimEngine;
   readonly #releases: ReleasePromises;
+  /** How often each instance was no longer to be cancelled by events. */
+  readonly #notAwaited = new Map<string, number>();
   /** Tenant and idempotency key → its instance, and how often that was said to be new. */
   readonly #keys = new Map<string, { id: string; fresh: number }>();
   readonly #delivered = new Set<string>();
@@ -63,11 +107,14 @@ export class Promises {
   }
 
   /** What is true when a request comes in: an answer shows nothing older. */
-  before({ target }: Call, now: number): Mark {
+  before({ target, operation, tenant, body }: Call, now: number): Mark {
     const row = this.#tables.row('instances', target);
     const births = this.#observer.birthsOf(target);
     const release = this.#releases.before(target);
-    return { row, births, at: isoTime(Math.floor(now)), release };
+    const event = operation === 'events.send' ? (body as SentEvent) : undefined;
+    const cancels = new Map(event && this.#awaiting(tenant, event));
+    const withdraws = new Map(event && this.#collectedFor(tenant, event));
+    return { row, births, at: isoTime(Math.floor(now)), release, cancels, withdraws };
   }
 
   /**
@@ -75,7 +122,11 @@ export class Promises {
    * @throws Violation
    */
   committed(changes: readonly Change[], { client }: SimEngine): void {
-    for (const { table, key, before } of changes) {
+    for (const { table, key, before, after } of changes) {
+      if (table === 'cancel_waits' && before !== undefined && after === undefined) {
+        const id = String(before.instance_id);
+        this.#notAwaited.set(id, (this.#notAwaited.get(id) ?? 0) + 1);
+      }
       if (table !== 'instances' || before === undefined) continue;
       const tenants = ['', String(before.tenant_id)];
       if (tenants.some((tenant) => client.kept.find(tenant, key) !== undefined)) {
@@ -108,7 +159,9 @@ export class Promises {
     if (status === 500) throw new Violation(`${call.operation} was answered 500`, call.target);
     const { target } = call;
     const wasThere = mark.row !== undefined && mark.births === this.#observer.birthsOf(target);
-    if (status === 404 && wasThere && this.#isPresent(target)) {
+    // An instance that has started is no pending start any more.
+    const isOfStart = call.operation.startsWith('pendingStarts.');
+    if (status === 404 && wasThere && this.#isPresent(target) && !isOfStart) {
       throw new Violation(`${call.operation} did not find it`, target);
     }
     // An engine that was replaced and has not heard of it may say what was true before.
@@ -121,14 +174,20 @@ export class Promises {
     this.#count(call, mark.row);
     switch (call.operation) {
       case 'instances.create':
-        this.#created(call, body as { id: string; deduplicated: boolean });
+        if ((body as { collected?: true }).collected === true) {
+          this.#collected(call, body as { id: string; deduplicated: boolean });
+          return;
+        }
+        this.#created(call, body as Created);
         this.#checkKept(call.tenant, (body as { id: string }).id, engine);
+        if (call.query !== undefined) this.#resulted(status, body as Result);
         return;
       case 'instances.createBatch':
-        this.#batchCreated(call);
+        this.#batchCreated(call, (body as { skipped?: number }).skipped ?? 0);
         return;
       case 'instances.signal':
         this.#signalled(call, (body as { signal_id: string }).signal_id);
+        if (call.query !== undefined) this.#replied(call, status, body as SignalAnswer);
         return;
       case 'instances.get':
         this.#read(target, body as Row, engine, mark.row);
@@ -151,6 +210,7 @@ export class Promises {
         return;
       case 'events.send':
         this.#sent(call, (body as { event_id: string }).event_id);
+        this.#checkCancels(body as Receipt, mark);
         return;
       case 'workers.poll':
       case 'workers.pollQueue':
@@ -178,6 +238,51 @@ export class Promises {
     }
   }
 
+  /** Live instances that the event has to cancel, if it comes now. */
+  #awaiting(tenant: string, event: SentEvent) {
+    const keys = keysOf(tenant, event);
+    return [...this.#tables.rows('cancel_waits').values()]
+      .filter(({ key_id }) => keys.includes(String(key_id)))
+      .map(({ instance_id }) => String(instance_id))
+      .map((id): [string, number] => [id, this.#notAwaited.get(id) ?? 0]);
+  }
+
+  #collectedFor(tenant: string, event: SentEvent) {
+    const keys = keysOf(tenant, event);
+    return [...this.#tables.rows('collected_waits')]
+      .filter(([, { key_id }]) => keys.includes(String(key_id)))
+      .map(([at, { pending_id }]): [string, string] => [at, String(pending_id)]);
+  }
+
+  /** Each of them has its order, unless it had ended before. @throws Violation */
+  #checkCancels({ event_id, duplicate, cancelled = 0 }: Receipt, mark: Mark): void {
+    const { cancels: awaiting, withdraws } = mark;
+    const orders = [...this.#tables.rows('event_cancels').values()].filter(
+      (row) => row.event_id === event_id,
+    );
+    const collected = [...this.#tables.rows('collected_cancels').values()].filter(
+      (row) => row.event_id === event_id,
+    );
+    const all = new Set([
+      ...orders.map(({ instance_id }) => String(instance_id)),
+      ...collected.map(({ pending_id }) => String(pending_id)),
+    ]);
+    if (all.size < cancelled) {
+      throw new Violation(`${event_id} cancels ${all.size} instances, not ${cancelled}`);
+    }
+    if (cancelled > 0) this.#counts.add('event cancels', cancelled);
+    if (duplicate) return;
+    for (const [at, start] of withdraws) {
+      if (all.has(start) || this.#tables.row('collected_waits', at) === undefined) continue;
+      throw new Violation(`the event ${event_id} was answered and does not take it out`, start);
+    }
+    for (const [instance, times] of awaiting) {
+      if (orders.some(({ instance_id }) => instance_id === instance)) continue;
+      if ((this.#notAwaited.get(instance) ?? 0) > times) continue;
+      throw new Violation(`the event ${event_id} was answered and does not cancel it`, instance);
+    }
+  }
+
   /** Which requests were accepted in which states. */
   #count({ operation, body }: Call, row: Row | undefined): void {
     if (row === undefined) return;
@@ -191,29 +296,61 @@ export class Promises {
 
   // ---------------------------------------------------------------- creations
 
-  #created(call: Call, { id, deduplicated }: { id: string; deduplicated: boolean }): void {
-    const { idempotency_key: key } = call.body as { idempotency_key?: string };
+  #created(call: Call, { id, deduplicated, skipped }: Created): void {
+    const { idempotency_key: key, metadata } = call.body as Creation;
+    if (skipped === true) {
+      this.#counts.add('creation skipped');
+      const made = this.#observer.tokens.get(metadata?.token ?? '');
+      if (made !== undefined && this.#isPresent(made)) {
+        throw new Violation('a creation that was skipped made an instance', made);
+      }
+      return;
+    }
     // Its sequence may have been deleted, with all of its instances, before the answer came.
     if (!this.#observer.versions.has(id)) throw new Violation('201 before the commit', id);
     if (key === undefined) {
       if (deduplicated) throw new Violation('deduplicated without a key', id);
       return;
     }
-    const name = `${call.tenant}: ${key}`;
-    const known = entryOf(this.#keys, name, () => ({ id, fresh: 0 }));
-    if (known.id !== id) throw new Violation(`key ${name} stands for ${known.id}, too`, id);
-    if (!deduplicated) known.fresh += 1;
-    if (known.fresh > this.#observer.birthsOf(id)) {
-      throw new Violation(`key ${name} was new ${known.fresh} times`, id);
-    }
+    this.#keyed(call.tenant, key, id, deduplicated, this.#observer.birthsOf(id));
   }
 
-  #batchCreated(call: Call): void {
-    const { instances } = call.body as { instances: { metadata: { token: string } }[] };
-    for (const { metadata } of instances) {
-      if (!this.#observer.tokens.has(metadata.token)) {
-        throw new Violation(`201 for a batch without ${metadata.token}`);
-      }
+  #collected(call: Call, { id, deduplicated }: { id: string; deduplicated: boolean }): void {
+    const { idempotency_key: key, context } = call.body as CollectedBody;
+    if (!deduplicated) this.#observer.collecting.acknowledged(context.data.token, id);
+    if (key === undefined) {
+      if (deduplicated) throw new Violation('deduplicated without a key', id);
+      return;
+    }
+    this.#keyed(call.tenant, key, id, deduplicated, 1);
+  }
+
+  /** A key is free again when its instance was removed, of which a late answer may still tell. */
+  #keyed(tenant: string, key: string, id: string, deduplicated: boolean, births: number): void {
+    const { doomed } = this.#observer;
+    const name = `${tenant}: ${key}`;
+    const before = this.#keys.get(name);
+    const isFree = before !== undefined && before.id !== id && doomed.has(before.id);
+    const known = before === undefined || isFree ? { id, fresh: 0 } : before;
+    this.#keys.set(name, known);
+    if (known.id !== id) {
+      if (doomed.has(id)) return;
+      throw new Violation(`key ${name} stands for ${known.id}, too`, id);
+    }
+    if (!deduplicated) known.fresh += 1;
+    if (known.fresh > births) throw new Violation(`key ${name} was new ${known.fresh} times`, id);
+  }
+
+  #batchCreated(call: Call, skipped: number): void {
+    const { instances } = call.body as { instances: Creation[] };
+    const missing = instances.filter(({ metadata, idempotency_key: key }) => {
+      if (this.#observer.tokens.has(metadata?.token ?? '')) return false;
+      if (key === undefined) return true;
+      const id = keyedInstanceId(call.tenant, key);
+      return !this.#observer.versions.has(id) && !this.#observer.collecting.keys.has(id);
+    });
+    if (missing.length !== skipped) {
+      throw new Violation(`201 for a batch without ${missing.length} items, ${skipped} skipped`);
     }
   }
 
@@ -233,6 +370,56 @@ export class Promises {
     const { signal_type, payload } = call.body as { signal_type: string; payload?: object };
     if (signal_type !== 'update_context' || payload === undefined) return;
     for (const key of Object.keys(payload)) this.noted.push({ instance: call.target, birth, key });
+  }
+
+  /** The end is committed, with these outputs; what is said of a living one was true. */
+  #resulted(status: number, { id, state, outputs }: Result): void {
+    if (state === undefined) return;
+    const name = `result ${state} by ${status}`;
+    this.#counts.add(name);
+    if ((status === 200) !== isEnded(state)) throw new Violation(`${name}`, id);
+    const versions = [...(this.#observer.versions.get(id) ?? [])];
+    if (!versions.some((version) => version.startsWith(`${state} `))) {
+      throw new Violation(`its result was ${state}, never committed`, id);
+    }
+    const row = this.#tables.row('instances', id);
+    // A failed one may have been retried since, and then have other outputs.
+    if (row === undefined || !isTerminal(state)) return;
+    if (row.state !== state) throw new Violation(`its result was ${state}, it is ${row.state}`, id);
+    const stored = groupBy(this.#outputsOf(id), ({ block_id }) => String(block_id));
+    for (const [block, all] of stored) {
+      const shown = outputs?.[block];
+      const isShown = ({ output = null }: Row) =>
+        isProgressNote(output) ? shown === undefined : isDeepEqual(output, shown ?? null);
+      if (all.some(isShown)) continue;
+      throw new Violation(`its result has ${JSON.stringify(shown)} of ${block}`, id);
+    }
+    const foreign = Object.keys(outputs ?? {}).find((block) => !stored.has(block));
+    if (foreign !== undefined) throw new Violation(`its result has an output of ${foreign}`, id);
+  }
+
+  #outputsOf(instance: string): Row[] {
+    const rows = [...this.#tables.rows('block_outputs').values()];
+    const refs: readonly unknown[] = [null, '__error__'];
+    return rows.filter((row) => row.instance_id === instance && refs.includes(row.output_ref));
+  }
+
+  /** The step has taken or refused the signal, and its reply is about no other one. */
+  #replied({ target, body }: Call, status: number, answer: SignalAnswer): void {
+    const { signal_id: id, taken, block_id, reply } = answer;
+    const name = status === 202 ? 'kept' : taken ? 'taken' : 'refused';
+    this.#counts.add(`signal ${name}, said a reply`);
+    if (status === 202) return;
+    const rows = [...this.#tables.rows('signals').values()];
+    const row = rows.find((one) => one.id === id);
+    if (row === undefined) return;
+    if (row.status !== name || row.taken_by !== block_id) {
+      throw new Violation(`signal ${id} is ${row.status} by ${row.taken_by}, not ${name}`, target);
+    }
+    const { token } = (body as { readonly payload: { readonly token?: string } }).payload;
+    if (taken && (reply as { readonly heard?: string } | null)?.heard !== token) {
+      throw new Violation(`the reply to ${token} was ${JSON.stringify(reply)}`, target);
+    }
   }
 
   #read(id: string, body: Row, engine: SimEngine, before: Row | undefined): void {
@@ -354,6 +541,11 @@ interface ExchangedBody {
 interface AnswerBody {
   readonly approval: string;
   readonly given: { readonly answerId: string };
+}
+
+interface CollectedBody {
+  readonly idempotency_key?: string;
+  readonly context: { readonly data: { readonly token: string } };
 }
 
 interface ContextBody {

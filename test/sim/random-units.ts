@@ -43,6 +43,7 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   handler_name: ['alpha', 'beta'],
   queue_name: ['fast', 'north'],
   tenant_id: ['north', 'south'],
+  limit_key: ['north', 'nor*'],
   url: ['north', 'south'],
   content: ['', 'AAEC', '/+8='],
   effect_state: ['unknown', 'committed', 'verified'],
@@ -57,7 +58,7 @@ const OFTEN_NULL: ReadonlySet<string> = new Set(['targets', 'fires', 'claimed_at
 /** Columns of small numbers, for which a large one would only be refused. */
 const INTEGER_MAX = 3;
 
-const OFTEN_JOINED = /^(task|permitRequest|tombstone|sequence|release|trigger)/;
+const OFTEN_JOINED = /^(task|permitRequest|tombstone|sequence|release|trigger|effect)/;
 
 /** What takes rows away comes less often, all rows of an instance least, so that some are left. */
 const OFTEN = MUTATION_KINDS.toSorted().flatMap((kind) => {
@@ -67,7 +68,7 @@ const OFTEN = MUTATION_KINDS.toSorted().flatMap((kind) => {
   if (/delete|clear|drop|prune/.test(kind)) return new Array<string>(3).fill(kind);
   // Statements ask for several of these rows at once, or for one without another.
   return new Array<string>(
-    /^task\.insert$/.test(kind) ? 24 : OFTEN_JOINED.test(kind) ? 20 : 9,
+    /^(task\.insert|permitRequest\.set)$/.test(kind) ? 24 : OFTEN_JOINED.test(kind) ? 20 : 9,
   ).fill(kind);
 });
 
@@ -109,11 +110,20 @@ export class RandomUnits {
     const { id, instance_id, task_id, key } = row;
     if (kind === 'worker.seen') return JSON.stringify([row.tenant_id, row.worker_id]);
     if (kind === 'activity.set') return JSON.stringify([row.tenant_id, row.at, row.shard]);
+    if (kind === 'stepActivity.set') {
+      return JSON.stringify([row.tenant_id, row.sequence_id, row.at, row.shard]);
+    }
+    if (kind === 'queueMinute.set') {
+      const { tenant_id, handler_name, queue_name, at, shard } = row;
+      return JSON.stringify([tenant_id, handler_name, queue_name, at, shard]);
+    }
     if (kind === 'familyMessage.set') return `${row.to_id}:${row.from_id}`;
     if (kind === 'rateGrant.prune') return String(row.limit_id);
-    if (kind.startsWith('bulkChange')) return `${row.job_id}:${instance_id}`;
+    if (/^bulk(Change|Retry)/.test(kind)) return `${row.job_id}:${instance_id}`;
     if (kind.startsWith('credential')) return `${row.tenant_id}:${id}`;
     if (kind.startsWith('trigger')) return String(row.slug);
+    if (kind.startsWith('cancelWait')) return `${instance_id}:${row.key_id}`;
+    if (kind.startsWith('eventCancel')) return `${row.event_id}:${row.key_id ?? instance_id}`;
     if (kind.startsWith('snapshot')) return `${instance_id}:${key}`;
     return String(id ?? task_id ?? instance_id);
   }
@@ -242,7 +252,8 @@ const PARAMETERS: Readonly<Record<string, (random: Random) => unknown>> = {
 const OF_IDS: ReadonlySet<string> = new Set(
   words(`
     instances taskOwners schedules activeRuns allOutputs endedBlocks checkpoints childEnds
-    childOutputs orphanedInstances openEvents eventWaits eventTakes
+    childOutputs orphanedInstances openEvents eventWaits eventTakes keyedInstances startOfInstance
+    startsOfKey creationOfStart itemsOfStart ordersOfStart lateOrders
   `),
 );
 
@@ -251,14 +262,22 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
   tasksToMove: ['id', 100],
   familyMessages: ['id', 'id', '00000000-0000-7000-8000-000000000003', 3, 'shard', 2],
   dueEventKeys: ['id', 'time', 2, 'shard', 2],
-  eventTriggers: [
+  eventListeners: [
     ['north', 'south', 'north', 'south'],
     ['north', 'north', 'south', 'south'],
+    new Array(4).fill('00000000-0000-7000-8000-000000000001'),
+    new Array(4).fill('00000000-0000-7000-8000-000000000002'),
   ],
+  pendingCancels: ['id', 'id', 3, 'shard', 2],
+  orderedStarts: ['id', 3, 'shard', 2],
+  ratePatterns: [['north', 'south']],
+  allRatePatterns: ['tenant', 'id', 3],
+  grantedLimits: ['id', 'time', 2],
   oldestEndedEvent: [],
   endedInstances: ['ids', 'until'],
   outputRows: ['id', ['a', 'b', 'c']],
   dueSchedules: ['from', 'id', 'time', 3, 'shard', 2],
+  dueStarts: ['from', 'id', 'time', 3, 'shard', 2],
   dueTimers: ['from', 'time', 'shard', 2],
   overdueTimers: ['from', 'time', 'shard', 2],
   recover: ['shard', 2],
@@ -273,7 +292,11 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
   ),
   routingReleases: [],
   openReleases: [],
+  oldestAction: [],
   oldestActivity: [],
+  oldestSteps: [],
+  oldestQueueMinutes: [],
+  oldestRetry: [],
   oldestDelivery: [],
   bulkJob: ['id'],
   openBulkJobs: ['tenant'],
@@ -285,12 +308,19 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
   credentialCount: ['tenant'],
   trigger: ['tenant'],
   permitKeys: ['id', 2, 'shard', 2],
-  permitWaiters: ['id', 2],
+  permitKeysWithWork: ['ids'],
+  permitHolders: ['ids'],
+  permitWaiters: ['ids', 2],
+  startKeys: ['id', 2, 'shard', 2],
+  startWaiters: ['ids', 2],
   rateGrants: ['id', 'time'],
   releaseOutcomes: ['id', 'time', 'id', 'from', 2],
   webhookUrls: ['', 2, 'shard', 2],
   subscriptions: [['north', 'west']],
   allSubscriptions: ['id', 2],
+  endpoints: [['north', 'west']],
+  allEndpoints: ['north', '', 2],
+  endpointAt: [0],
   dueWebhooks: ['north', 'from', 'id', 3, 'shard', 2],
   readyTasks: ['alpha', 'rank', 'time', 'id', 3],
   readyTasksOfTenant: ['alpha', -1, 'time', 'id', 3, 'tenant'],
@@ -302,6 +332,10 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
 export function randomValues(random: Random, name: keyof typeof LOAD_SQL): readonly unknown[] {
   if (name === 'outputs' || name === 'outputTotals') return askedBlocks(random);
   if (name === 'itemOutputs') return askedItems(random);
+  if (name === 'startGrants') {
+    const ids = [1, 2, 3].map(() => randomId(random));
+    return [ids, ids.map(() => randomTime(random))];
+  }
   const parameters = STATEMENTS[name]! ?? [OF_IDS.has(name) ? 'ids' : 'id'];
   return parameters.map((one) => {
     const draw = PARAMETERS[String(one)];

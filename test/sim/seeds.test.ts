@@ -46,7 +46,7 @@ describe('a seed which once found:', () => {
 });
 
 test('a seed is the same run each time', async () => {
-  const task = { seeds: seedsFrom(1, 5), failuresMax: FAILURES_MAX, isBrief };
+  const task = { seeds: seedsFrom(1, 10), failuresMax: FAILURES_MAX, isBrief, isCovered: true };
   const [first, second] = [await runSeeds(task), await runSeeds(task)];
   assert.equal(first.hashes.length, task.seeds.length);
   assert.deepEqual(second.hashes, first.hashes);
@@ -117,6 +117,10 @@ describe('together the seeds', { skip }, () => {
       20,
     );
     expectEach(['seen by a step', 'seen of an error', 'key of a try'], 500);
+  });
+
+  test('have delivered tasks to worker endpoints', () => {
+    expectEach(['deliveries to endpoints'], 500);
   });
 
   test('have kept records of instances, and held them against what was committed', () => {

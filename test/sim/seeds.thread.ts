@@ -13,6 +13,8 @@ export interface SeedsTask {
   readonly seeds: readonly number[];
   readonly failuresMax: number;
   readonly isBrief?: boolean;
+  /** Whether it counts for the coverage. */
+  readonly isCovered?: boolean;
 }
 
 export interface SeedsResult {

@@ -5,6 +5,7 @@
  */
 
 import type { KindName } from '../../schema/blocks.js';
+import { WHEN_FULL } from '../../schema/flow-limits.js';
 import type { Random } from '../chaos/random.js';
 import { TOKEN } from './blocks-observer.js';
 
@@ -12,12 +13,19 @@ export const HANDLERS = ['alpha', 'beta'] as const;
 export const QUEUE = 'urgent';
 
 /** Read by conditions and collections of the blocks below. */
-export const CONFIG = { yes: true, no: false } as const;
-export const DATA = { items: [3, 1, 2], go: true } as const;
+export const CONFIG = { yes: true, no: false, limit: 'outbound' } as const;
+export const DATA = { items: [3, 1, 2], go: true, lane: 'fast' } as const;
+
+/** Gives the key of the rate limit. */
+export const RATE_TEMPLATE = '{{ config.limit }}';
 
 /** What steps wait for: a name, with one of these keys or none. */
 export const EVENT = 'settled';
 export const EVENT_KEYS = ['a', 'b'] as const;
+
+/** What cancels instances of some sequences: with the key that `DATA.go` gives, or with any. */
+export const CANCEL_EVENT = 'withdrawn';
+export const CANCEL_KEY = 'true';
 
 /** What people may answer. */
 export const CHOICES = ['yes', 'no'] as const;
@@ -75,7 +83,7 @@ export interface ShapeOptions {
 export const randomBlocks = (random: Random, options: ShapeOptions): object[] =>
   new Generator(random, options).list(1, 4, 0);
 
-/** What runs after a failure or a cancel, in some sequences. */
+/** What runs after a failure or a cancel, and what cancels, in some sequences. */
 export function randomHooks(random: Random): object {
   const hook = (id: string) => {
     const handler = random.weighted({ noop: 2, log: 1, fail: 1, http_request: 3 });
@@ -84,8 +92,37 @@ export function randomHooks(random: Random): object {
   return {
     ...(random.chance(0.25) ? { on_failure: [hook('failed1'), hook('failed2')] } : {}),
     ...(random.chance(0.25) ? { on_cancel: [hook('cancelled1')] } : {}),
+    ...(random.chance(0.4) ? { cancel_on: random.pick(CANCELS) } : {}),
   };
 }
+
+/** Limits of a sequence; most keys divide the instances of a client. */
+export function randomLimits(random: Random): object {
+  const key = random.chance(0.3) ? { key: '{{ data.lane }}' } : {};
+  const when_full = random.pick(WHEN_FULL);
+  const limit = random.integer(1, 3);
+  const throttle = {
+    ...key,
+    limit,
+    per_ms: random.pick([500, 2_000, 5_000]),
+    ...(random.chance(0.5) ? { burst: random.integer(1, limit) } : {}),
+  };
+  return {
+    ...(random.chance(0.8)
+      ? { concurrency: { ...key, limit: random.chance(0.75) ? 1 : 2, when_full } }
+      : {}),
+    ...(random.chance(0.5) ? { throttle } : {}),
+  };
+}
+const CANCELS = [
+  [{ event: CANCEL_EVENT, key: '{{ data.go | true }}' }],
+  [{ event: CANCEL_EVENT }],
+  [
+    { event: 'never' },
+    { event: CANCEL_EVENT, key: '{{ data.go | true }}' },
+    { event: CANCEL_EVENT },
+  ],
+] as const;
 
 /** @param id none of what is called beside the step */
 function paramsOf(handler: string, id = ''): object {
@@ -211,7 +248,7 @@ class Generator {
       type: 'sub_sequence',
       id: `child${number}`,
       sequence_name: random.pick(children),
-      input: { items: [1, 2], go: '{{ data.go }}' },
+      input: { items: [1, 2], go: '{{ data.go | true }}' },
       ...this.#when(),
       ...(random.chance(0.15) ? { timeout: random.integer(500, 8_000) } : {}),
     };
@@ -259,7 +296,7 @@ class Generator {
     const random = this.#random;
     const escalation = random.chance(0.5) ? { escalation_handler: 'log' } : {};
     return {
-      prompt: 'Go on with {{ data.go }}?',
+      prompt: 'Go on with {{ data.go | true }}?',
       choices: CHOICES.map((value) => ({ label: value, value })),
       allow_comment: random.chance(0.5),
       ...(random.chance(0.4) ? { timeout: random.integer(500, 6_000), ...escalation } : {}),
@@ -317,7 +354,9 @@ class Generator {
       ...(random.chance(0.1) ? { queue_timeout: random.integer(200, 4_000) } : {}),
       ...(random.chance(0.1) ? { cancellable: false } : {}),
       ...(random.chance(0.15) ? { queue_name: QUEUE } : {}),
-      ...(rateKey !== undefined && random.chance(0.4) ? { rate_limit_key: rateKey } : {}),
+      ...(rateKey !== undefined && random.chance(0.4)
+        ? { rate_limit_key: random.pick([rateKey, RATE_TEMPLATE]) }
+        : {}),
       ...this.#limits(),
     };
   }

@@ -10,21 +10,26 @@ import { createRandom, type Random } from '../chaos/random.js';
 import { Api } from './api.js';
 import { CONCURRENCY, RATE_KEY, RATE_LIMITS, SimClient, type SimSequence } from './clients.js';
 import { Cluster } from './cluster.js';
+import { COLLECTED, Collector } from './collectors.js';
+import { Endpoints } from './endpoints.js';
 import type { EngineDeps } from './engine.js';
 import { Counts, Faults } from './faults.js';
 import { FeedReader } from './feed-reader.js';
 import { checkEnd } from './final-checks.js';
 import { simulatedHandlers } from './handlers.js';
+import { KEPT_SEEDS } from './kept-seeds.js';
 import { MemoryServer } from './memory-server.js';
 import { MemoryTables } from './memory-tables.js';
 import { Observer } from './observer.js';
 import { isParked, Outsiders } from './outsiders.js';
+import type { Parts } from './parts.js';
 import { Promises } from './promises.js';
 import { purge, removeOrphans } from './purger.js';
 import { Receivers } from './receivers.js';
 import { ReleaseScenario, versionsOf } from './release-scenario.js';
-import { randomBlocks, randomHooks } from './shapes.js';
+import { randomBlocks, randomHooks, randomLimits } from './shapes.js';
 import { Violation } from './violation.js';
+import { ASKED_BLOCKS, QUICK, Waiter } from './waiters.js';
 import { SimWorker } from './workers.js';
 import { STREAMS, Trace, World } from './world.js';
 
@@ -65,6 +70,14 @@ const FEED_READ_EVERY = 4;
 
 /** Of so many seeds, in one there are releases. */
 const RELEASED_EVERY = 3;
+/** Sequences of these seeds have limits. Kept seeds draw the numbers that they drew before. */
+const LIMITED_EVERY = 4;
+
+/** Of eleven seeds, in those with these remainders creations are collected. */
+const COLLECTED_OF = { every: 11, remainders: [4, 8] };
+
+/** Of eleven seeds, in those with these remainders clients wait for answers. */
+const AWAITED_OF = { every: 11, remainders: [1, 9] };
 
 /** Of so many seeds, two are about failures: clients retry, and in the end all that failed is retried. */
 const RETRIED_EVERY = 5;
@@ -89,6 +102,7 @@ class Simulation {
   readonly #observer: Observer;
   readonly #promises: Promises;
   readonly #receivers: Receivers;
+  readonly #endpoints: Endpoints;
   readonly #shards: number;
   readonly #cluster: Cluster;
   readonly #api: Api;
@@ -135,6 +149,16 @@ class Simulation {
       (thread) => !this.#cluster.newest.threads.includes(thread),
       (text, instance) => this.#fail(new Violation(text, instance)),
     );
+    this.#endpoints = new Endpoints({
+      world,
+      faults,
+      random: createRandom(seed, STREAMS.endpoints),
+      tables: this.#db,
+      api: () => this.#api,
+      observer: this.#observer,
+      complain: (text, instance) => this.#fail(new Violation(text, instance)),
+      count: (name) => this.#counts.add(name),
+    });
     const deps = this.#engineDeps();
     this.#shards = deps.settings.shards;
     this.#cluster = new Cluster(deps);
@@ -205,6 +229,7 @@ class Simulation {
         maxOutputBytes: 1_048_576,
         maxBodyBytes: 10_485_760,
         webhookUrls: this.#receivers.urls,
+        activityDays: 90,
       },
       lanes: random.integer(1, 3),
       handlersOf: simulatedHandlers(
@@ -215,12 +240,18 @@ class Simulation {
         (...call) => this.#check(() => this.#observer.keys.called(...call)),
       ),
       webhookSenderOf: (thread) => this.#receivers.senderOf(thread),
+      pushSenderOf: (thread) => this.#endpoints.senderOf(thread),
       onDefect: (text) => this.#fail(new Violation(text)),
     };
   }
 
   get #isReleased(): boolean {
     return this.#world.seed % RELEASED_EVERY === 0;
+  }
+
+  get #isLimited(): boolean {
+    const { seed } = this.#world;
+    return seed % LIMITED_EVERY === 1 && !KEPT_SEEDS.some((kept) => kept.seed === seed);
   }
 
   get #isRetried(): boolean {
@@ -247,7 +278,8 @@ class Simulation {
     const blocks = randomBlocks(random, { rateKey, children, isRetried: this.#isRetried });
     const isSpare = number === tenants.length - 1 && random.chance(0.5);
     const place = { id, tenant_id: tenant, namespace: 'simulated', version: 1 };
-    const body = { ...place, name: nameOf(number), blocks, ...randomHooks(random) };
+    const limits = this.#isLimited ? randomLimits(random) : {};
+    const body = { ...place, name: nameOf(number), blocks, ...randomHooks(random), ...limits };
     return { id, tenant, isSpare, body };
   }
 
@@ -267,6 +299,14 @@ class Simulation {
         await this.#insist([200], 'rateLimits.put', tenant, RATE_KEY, limit);
       }
     }
+    const settings = () => this.#endpoints.settings();
+    for (const tenant of this.#endpoints.isOn ? TENANTS : []) {
+      // Shards that die keep the answer from coming.
+      while (!this.#endpoints.isSet(tenant)) {
+        await this.#api.call('workerEndpoints.put', tenant, ...settings());
+        await world.sleep(world.latency(10, 500));
+      }
+    }
     this.#faults.isOver = false;
     const deps = { world, api: this.#api, faults: this.#faults };
     const most = this.#isBrief ? 2 : 3;
@@ -276,7 +316,8 @@ class Simulation {
     }
     const shared = {
       sequences: this.#sequences,
-      isKeyed: random.chance(0.4),
+      isKeyed: random.chance(0.4) && !this.#isLimited,
+      isLimited: this.#isLimited,
       isReleased: this.#isReleased,
       isRetried: this.#isRetried,
       tables: this.#db,
@@ -295,8 +336,14 @@ class Simulation {
       const operations = this.#isReleased ? random.integer(6, 20) : random.integer(3, 10);
       return client.run(this.#isBrief ? Math.ceil(operations / 2) : operations, pauseMs);
     });
+    const collectors = await this.#collectors(deps);
+    const waiters = await this.#waiters(deps);
     const operators = (await releases?.begin(pauseMs)) ?? [];
-    const done = Promise.all(clients);
+    if (this.#endpoints.isOn) {
+      // A change that may not get through.
+      void this.#api.call('workerEndpoints.put', random.pick(TENANTS), ...settings());
+    }
+    const done = Promise.all([...clients, ...collectors, ...waiters]);
     await Promise.all([
       this.#isBrief ? Promise.race([done, world.sleep(BRIEF_MS)]) : done,
       ...operators,
@@ -312,6 +359,56 @@ class Simulation {
     await this.#rest();
     for (let i = this.#isRetried ? RETRIES : 0; i > 0; i--) await this.#retryAll();
     for (const reader of readers) await reader.finish();
+  }
+
+  /** Beside the other clients, with whose sequences they create instances, too. */
+  async #waiters(deps: Pick<Parts, 'world' | 'api' | 'faults'>): Promise<Promise<void>[]> {
+    const world = this.#world;
+    const { every, remainders } = AWAITED_OF;
+    if (!remainders.includes(world.seed % every)) return [];
+    const [tenant] = TENANTS;
+    const [asked, quick] = [{ blocks: ASKED_BLOCKS }, QUICK].map((members, i): SimSequence => {
+      const place = { id: sequenceId(80 + i), tenant_id: tenant, namespace: 'simulated' };
+      const body = { ...place, name: nameOf(80 + i), version: 1, ...members };
+      return { id: place.id, tenant, isSpare: false, body };
+    }) as [SimSequence, SimSequence];
+    // In wild runs it might take for ever.
+    this.#faults.isOver = true;
+    for (const { body } of [asked, quick]) {
+      await this.#insist([201, 409], 'sequences.create', tenant, '', body);
+    }
+    this.#faults.isOver = false;
+    const random = world.newRandom();
+    return Array.from({ length: random.integer(1, 3) }, (_, i) => {
+      const shared = { tables: this.#db, sequences: this.#sequences, asked, quick };
+      const own = { ...shared, random: world.newRandom() };
+      return new Waiter(`waiter${i}`, { ...deps, ...own }).run(random.integer(5, 25));
+    });
+  }
+
+  /** Of the first tenant, beside the other clients. */
+  async #collectors(deps: Pick<Parts, 'world' | 'api' | 'faults'>): Promise<Promise<void>[]> {
+    const world = this.#world;
+    const { every, remainders } = COLLECTED_OF;
+    if (!remainders.includes(world.seed % every)) return [];
+    const [tenant] = TENANTS;
+    const blocks = [{ type: 'step', id: 'a', handler: 'sleep', params: { duration_ms: 300 } }];
+    const [plain, ...sequences] = [{}, ...COLLECTED].map((members, i) => {
+      const place = { id: sequenceId(90 + i), tenant_id: tenant, namespace: 'simulated' };
+      return { ...place, name: nameOf(90 + i), version: 1, blocks, ...members };
+    });
+    // In wild runs it might take for ever.
+    this.#faults.isOver = true;
+    for (const body of [plain!, ...sequences]) {
+      await this.#insist([201, 409], 'sequences.create', tenant, '', body);
+    }
+    this.#faults.isOver = false;
+    const random = world.newRandom();
+    return Array.from({ length: random.integer(1, 3) }, (_, i) => {
+      const shared = { tables: this.#db, tenant, sequences, plain: plain! };
+      const own = { ...shared, random: world.newRandom() };
+      return new Collector(`collector${i}`, { ...deps, ...own }).run(random.integer(5, 25));
+    });
   }
 
   #releaseScenario(): ReleaseScenario {
@@ -382,8 +479,9 @@ class Simulation {
   /** Every shard takes instances of a sequence that is there, and of no other. */
   async #tryOut(id: string, tenant: string, shard: number): Promise<void> {
     const named = { sequence_id: id, tenant_id: tenant, namespace: 'simulated' };
-    const body = { ...named, metadata: { asked: id } };
-    const wanted = this.#db.row('sequences', id) === undefined ? [404] : [201, 404];
+    const body = { ...named, metadata: { asked: id }, context: { data: { lane: 'slow' } } };
+    // 200: its sequence skips creations while its slots are taken.
+    const wanted = this.#db.row('sequences', id) === undefined ? [404] : [200, 201, 404];
     await this.#insist(wanted, 'instances.create', tenant, '', body, shard);
   }
 
@@ -445,6 +543,15 @@ class Simulation {
         return new Violation(`the ${state} instance does not come to rest`, id);
       }
     }
+    for (const { event_id, instance_id, outcome } of this.#db.rows('event_cancels').values()) {
+      const instance = String(instance_id);
+      if (outcome === null && this.#db.row('instances', instance) !== undefined) {
+        return new Violation(`${event_id} does not cancel it`, instance);
+      }
+    }
+    for (const { event_id, pending_id } of this.#db.rows('collected_cancels').values()) {
+      return new Violation(`${event_id} does not take a creation out`, String(pending_id));
+    }
     const failing = this.#observer.releases.failing(this.#calmSince);
     if (failing !== undefined) return failing;
     const [note] = this.#db.rows('kin_notes').values();
@@ -453,6 +560,9 @@ class Simulation {
         `nobody has heard that ${note.from_id} is ${note.word}`,
         String(note.to_id),
       );
+    }
+    for (const id of this.#db.rows('pending_starts').keys()) {
+      return new Violation('collected creations do not start', id);
     }
     for (const [id, { targets }] of this.#db.rows('events')) {
       if (targets !== null) return new Violation(`nobody answers for the event ${id}`);

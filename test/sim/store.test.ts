@@ -27,7 +27,9 @@ import { MemoryTables, Transaction } from './memory-tables.js';
 import { RandomUnits, randomValues } from './random-units.js';
 import { Thread, World } from './world.js';
 
-const SEEDS = [1, 4, 21];
+const SEEDS = [1, 2];
+/** More follow until there was something to compare for each statement, which a new mutation may put off. */
+const LAST_SEED = 20;
 const UNITS = 1_500;
 
 /** Kinds of mutations that were written, over all seeds. */
@@ -60,27 +62,29 @@ after(async () => {
 });
 
 for (const seed of SEEDS) {
-  test(`seed ${seed}: units leave the same rows in both databases`, async () => {
-    await client.query(`truncate ${names().join(', ')}, lanes`);
-    await prepareLanes(client);
-    const memory = new MemoryStore(seed);
-    const real = new RealStore(database.connectionString);
-    await Promise.all([memory.start(), real.start()]);
-    const units = new RandomUnits(createRandom(seed));
-    const outcomes = new Map<string, number>();
-    for (let i = 0; i < UNITS; i++) {
-      const unit = units.next();
-      for (const at of unit.mutations) if (typeof at === 'number') written.add(MUTATION_KINDS[at]!);
-      const [expected, actual] = [await real.put(unit), await memory.put(unit)];
-      assert.deepEqual(shown(actual), shown(expected), JSON.stringify(unit));
-      const kind = shown(expected).join(' ');
-      outcomes.set(kind, (outcomes.get(kind) ?? 0) + 1);
-    }
-    await real.stop();
-    assert.ok(outcomes.size >= 6, `outcomes: ${[...outcomes].join('; ')}`);
-    for (const name of names()) assert.deepEqual(memory.rows(name), await realRows(name), name);
-    await compareReads(memory, createRandom(seed, 1));
-  });
+  test(`seed ${seed}: units leave the same rows in both databases`, () => compare(seed));
+}
+
+async function compare(seed: number): Promise<void> {
+  await client.query(`truncate ${names().join(', ')}, lanes`);
+  await prepareLanes(client);
+  const memory = new MemoryStore(seed);
+  const real = new RealStore(database.connectionString);
+  await Promise.all([memory.start(), real.start()]);
+  const units = new RandomUnits(createRandom(seed));
+  const outcomes = new Map<string, number>();
+  for (let i = 0; i < UNITS; i++) {
+    const unit = units.next();
+    for (const at of unit.mutations) if (typeof at === 'number') written.add(MUTATION_KINDS[at]!);
+    const [expected, actual] = [await real.put(unit), await memory.put(unit)];
+    assert.deepEqual(shown(actual), shown(expected), JSON.stringify(unit));
+    const kind = shown(expected).join(' ');
+    outcomes.set(kind, (outcomes.get(kind) ?? 0) + 1);
+  }
+  await real.stop();
+  assert.ok(outcomes.size >= 6, `outcomes: ${[...outcomes].join('; ')}`);
+  for (const name of names()) assert.deepEqual(memory.rows(name), await realRows(name), name);
+  await compareReads(memory, createRandom(seed, 1));
 }
 
 /** The tables that the writer writes. */
@@ -270,14 +274,15 @@ function commonOptions(waiting: Map<number, (ack: Ack) => void>) {
   } satisfies Partial<WriterOptions>;
 }
 
-test('every statement of the loader has found something to compare', () => {
+test('every statement of the loader has found something to compare, and every kind of mutation was written', async () => {
   // No mutation writes the old tables.
   const others = Object.keys(LOAD_SQL).filter((name) => name !== 'tasksToMove');
-  const wrong = others.filter((name) => !found.get(name));
-  assert.deepEqual(wrong, []);
-});
-
-test('every kind of mutation was written', () => {
-  const wrong = MUTATION_KINDS.filter((kind) => !written.has(kind));
-  assert.deepEqual(wrong, []);
+  const missing = () => [
+    ...others.filter((name) => !found.get(name)),
+    ...MUTATION_KINDS.filter((kind) => !written.has(kind)),
+  ];
+  for (let seed = SEEDS.length + 1; missing().length > 0 && seed <= LAST_SEED; seed++) {
+    await compare(seed);
+  }
+  assert.deepEqual(missing(), []);
 });

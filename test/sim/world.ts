@@ -9,7 +9,7 @@ import type { Clock, TimerHandle } from '../../src/base/clock.js';
 import { createRandom, type Random } from '../chaos/random.js';
 
 /** Random numbers are drawn from streams, so that one consumer's draws do not shift another's. */
-export const STREAMS = { latency: 1, faults: 2, clients: 100, threads: 200 } as const;
+export const STREAMS = { latency: 1, faults: 2, endpoints: 3, clients: 100, threads: 200 } as const;
 
 /** Where the clock of every run begins: a Monday, so that business days are near. */
 export const START_MS = Date.parse('2031-03-03T09:00:00.000Z');

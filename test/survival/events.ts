@@ -8,6 +8,7 @@ import type { StoredSignal } from '../../schema/signal.js';
 import { eventually, type Json, newHandler, step, type Tenant } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';
+import { stripe } from '../helpers/providers.js';
 import { DOWN_MS, subject, untilKilled } from '../helpers/survival.js';
 
 export const events = subject();
@@ -54,6 +55,47 @@ survives('an event that was kept goes to a step that waits after the restart', a
     assert.deepEqual(await tenant.outputsOf(id), { w: 'kept' });
   };
 });
+
+survives('what an event was to cancel is cancelled after the restart', async (tenant) => {
+  const cancel_on = [{ event: 'gone', key: '{{ data.order }}' }];
+  const sequence = await tenant.sequence([step('s', newHandler())], { cancel_on });
+  const context = { data: { order: 7 } };
+  const later = await tenant.create(sequence, { context: { data: { order: 8 } } });
+  const ids: string[] = [];
+  return {
+    atTheKill: async () => {
+      for (let i = 0; i < 20; i++) ids.push(await tenant.create(sequence, { context }));
+      const { cancelled } = await send(tenant, 'gone', null, { correlation_key: '7' });
+      assert.equal(cancelled, ids.length);
+    },
+    check: async () => {
+      for (const id of ids) await tenant.until(id, 'cancelled');
+      assert.equal((await send(tenant, 'gone', null, { correlation_key: '8' })).cancelled, 1);
+      await tenant.until(later, 'cancelled');
+    },
+  };
+});
+
+survives(
+  'a pattern limits its keys after the restart, with their earlier attempts',
+  async (tenant) => {
+    const limit = { max_count: 1, window_seconds: 3_600 };
+    expectStatus(await tenant.put('/rate-limits/bank:*', limit), 200);
+    const call = step('s', 'noop', { rate_limit_key: 'bank:{{ data.customer }}' });
+    const sequence = await tenant.sequence([call]);
+    const create = (customer: string) =>
+      tenant.create(sequence, { context: { data: { customer } } });
+    await tenant.until(await create('a'), 'completed');
+    return async () => {
+      await tenant.until(await create('b'), 'completed');
+      const id = await create('a');
+      await eventually(async () => {
+        const { state, next_fire_at } = await tenant.instance(id);
+        assert.ok(state === 'scheduled' && Date.parse(next_fire_at ?? '') > Date.now(), state);
+      });
+    };
+  },
+);
 
 survives('signals that were kept are taken after the restart, in their order', async (tenant) => {
   const handler = newHandler();
@@ -154,3 +196,48 @@ survives('an event fires its trigger once, whenever the server dies', async (ten
     },
   };
 });
+
+survives(
+  'a delivery of a provider has one effect, whenever the server dies',
+  async (tenant, api) => {
+    const secret = 'a secret of the provider';
+    const slug = `p-${randomUUID()}`;
+    const publish = { event: 'paid', key: '{{ body.order }}', payload: '{{ body.order }}' };
+    const trigger = { slug, tenant_id: tenant.name, publish, verify: { scheme: 'stripe', secret } };
+    expectStatus(await tenant.post('/triggers', trigger), 201);
+    const wanted = { key: '{{ data.key }}' };
+    const sequence = await tenant.sequence([
+      wait('w', 'paid', wanted),
+      wait('never', 'paid', wanted),
+    ]);
+    const orders = Array.from({ length: 40 }, (_, n) => `o-${n}`);
+    const ids = await Promise.all(
+      orders.map((key) => tenant.create(sequence, { context: { data: { key } } })),
+    );
+    for (const id of ids) await tenant.until(id, 'waiting');
+    /** As the provider does, which repeats what it has no answer to. */
+    const deliver = async (order: string) => {
+      const raw = JSON.stringify({ id: `evt_${order}`, order });
+      const headers = stripe(secret, raw);
+      expectStatus(await tenant.request('POST', `/webhooks/${slug}`, { raw, headers }), 202);
+    };
+    let work: Promise<unknown>;
+    return {
+      atTheKill: async () => {
+        work = untilKilled(orders.length, (turn) => deliver(orders[turn] ?? ''));
+      },
+      check: async () => {
+        await work;
+        for (const order of orders) await deliver(order);
+        for (const [at, id] of ids.entries()) {
+          await eventually(async () =>
+            assert.deepEqual(await tenant.outputsOf(id), { w: orders[at] }),
+          );
+        }
+        const text = 'select count(*)::int as events from events where tenant_id = $1';
+        const { rows } = await api.sql.query(text, [tenant.name]);
+        assert.deepEqual(rows, [{ events: orders.length }]);
+      },
+    };
+  },
+);

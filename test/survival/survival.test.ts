@@ -11,6 +11,7 @@ import { approvals } from './approvals.js';
 import { bulk } from './bulk.js';
 import { changes, databaseAway } from './changes.js';
 import { children } from './children.js';
+import { collectedCreations } from './collected-creations.js';
 import { cron } from './cron.js';
 import { edits } from './edits.js';
 import { events } from './events.js';
@@ -42,6 +43,7 @@ killOnce(api, {
   timers,
   changes,
   children,
+  'collected creations': collectedCreations,
   cron,
   bulk,
   'slots of concurrency keys': slots,

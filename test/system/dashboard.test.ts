@@ -178,17 +178,3 @@ browsers.at(() => ({ url: api.url }))(
     }
   },
 );
-
-interface Build {
-  firstPage(folder: string): { readonly files: readonly string[]; readonly bytes: number };
-}
-
-const FIRST_PAGE_BYTES_MAX = 250 * 1_024;
-
-test('what a browser loads for the first page is 250 KB at most', async () => {
-  const script = new URL('../../../scripts/lib/ui.mjs', import.meta.url);
-  const { firstPage } = (await import(script.href)) as Build;
-  const { files, bytes } = firstPage(FOLDER);
-  assert.ok(files.includes(SCRIPT), files.join());
-  assert.ok(bytes > 10_000 && bytes <= FIRST_PAGE_BYTES_MAX, `${bytes} bytes`);
-});

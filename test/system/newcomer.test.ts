@@ -56,12 +56,13 @@ test('the package holds the program, its licences and its documentation, and not
     ...['LICENSE', 'NOTICE', 'THIRD-PARTY-LICENSES.txt', 'README.md', 'CHANGELOG.md'],
     ...['package.json', 'dist/server/cli.js', 'src/db/migrations/0000_engine.sql'],
     ...['docs/openapi.json', 'docs/reference/README.md', 'dist/ui/index.html'],
+    'dist/swagger-ui/swagger-ui-bundle.js',
   ]) {
     assert.ok(files.includes(wanted), wanted);
   }
   const others = files.filter(
     (file) =>
-      !/^(?:dist\/server\/[^/]+\.js|dist\/ui\/.+|src\/(?:cluster|db\/migrations)\/\w+\.sql|docs\/.+|[A-Z-]+(?:\.md|\.txt)?|package\.json)$/.test(
+      !/^(?:dist\/server\/[^/]+\.js|dist\/(?:swagger-)?ui\/.+|src\/(?:cluster|db\/migrations)\/\w+\.sql|docs\/.+|[A-Z-]+(?:\.md|\.txt)?|package\.json)$/.test(
         file,
       ),
   );
@@ -266,7 +267,21 @@ test('the README and the tutorial are such pages', () => {
 const OPERATING = 'deploy backup upgrade sizing managed-postgres alerts troubleshooting';
 const PAGES = [
   ...OPERATING.split(' ').map((name) => `operate/${name}`),
-  ...['releases', 'secrets', 'triggers', 'events', 'reference/workers'],
+  ...[
+    'releases',
+    'secrets',
+    'triggers',
+    'events',
+    'providers',
+    'idempotency',
+    'money',
+    'concurrency',
+    'push-workers',
+    'search',
+    'actions',
+    'reference/instances',
+    'reference/workers',
+  ],
 ].map((name) => `docs/${name}.md`);
 
 /** The page whose function and variables all of them use. */

@@ -101,7 +101,7 @@ for (const [operation, expected] of [
   test(`${operation} is done although its caller has gone`, async () => {
     const { id } = await persist(canary);
     const caller = new AbortController();
-    const asked = engine.client.ask(0, operation, TENANT, id, '{}', caller.signal);
+    const asked = engine.client.ask(0, operation, TENANT, id, '{}', caller);
     caller.abort();
     await assert.rejects(asked);
     await eventually(async () => {

@@ -10,12 +10,12 @@ import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import type { AuditEntry } from '../../schema/instance.js';
 import type { Release } from '../../schema/release.js';
-import type { Activity } from '../../schema/statistics.js';
+import type { Activity, SequenceSteps } from '../../schema/statistics.js';
 import type { Json, Tenant } from '../helpers/api.js';
 import { eventually, loop, newHandler, sleep, step, useApi } from '../helpers/api.js';
 import { assertSame, auditOf, openChanges } from '../helpers/changes.js';
 import { expectStatus, NoReplyError } from '../helpers/client.js';
-import { column } from '../helpers/columns.js';
+import { column, columns } from '../helpers/columns.js';
 import { startPostgres, type TestPostgres } from '../helpers/database.js';
 import { DEFAULT_API_KEY } from '../helpers/engine.js';
 import { closeStreams, type EventReader, openEvents } from '../helpers/event-stream.js';
@@ -222,7 +222,8 @@ describe('with node:http', () => {
 
 /** Resolves with what checks that all of it is counted. */
 async function leaveActivity(tenant: Tenant): Promise<() => Promise<void>> {
-  await tenant.runUntil('completed', [step('a', 'noop')]);
+  const sequence = await tenant.sequence([step('a', 'noop')]);
+  await tenant.until(await tenant.create(sequence), 'completed');
   for (let n = 0; n < 2; n++) await tenant.runUntil('failed', [step('a', 'fail')]);
   const cancelled = await tenant.run([step('a', newHandler())]);
   await tenant.signal(cancelled, 'cancel');
@@ -244,6 +245,9 @@ async function leaveActivity(tenant: Tenant): Promise<() => Promise<void>> {
     );
     assert.deepEqual(sums, [7, 1, 2, 1]);
     assert.ok(intervals.some((it) => it.duration_p95_ms !== null));
+    const { body } = await tenant.get<SequenceSteps>(`/sequences/${sequence}/steps`);
+    const counts = columns(body.steps, 'block_id', 'runs', 'failures', 'here_now');
+    assert.deepEqual([counts, body.complete], [[['a', 1, 0, 0]], true]);
     const other = (await api.tenant().get<Activity>('/activity')).body;
     assert.ok(other.intervals.every((it) => it.created === 0));
     assert.equal((await tenant.get('/activity?step=90')).status, 400);

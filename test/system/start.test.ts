@@ -440,7 +440,7 @@ function write(content: unknown): void {
   writeFileSync(path.join(home, 'sequences/hello.json'), JSON.stringify(content));
 }
 
-test('dev serves without keys, applies what changes, tells mistakes with their place, and ends with Ctrl-C', async (t) => {
+test('dev serves without keys, applies what changes, tells mistakes with their place, follows modules and what they import, and ends with Ctrl-C', async (t) => {
   // What is set for a server of another kind is not used.
   const other = {
     DATABASE_URL: 'postgres://nobody@127.0.0.1:9/nothing',
@@ -453,7 +453,7 @@ test('dev serves without keys, applies what changes, tells mistakes with their p
       assert.equal(dev.child.exitCode, null, dev.output());
       assert.match(dev.output(), pattern);
     });
-  await seen(/Dashboard +http:\/\/127\.0\.0\.1:\d+\/ui\/\?tenant=[\s\S]*Key +not required/);
+  await seen(/Dashboard +http:\/\/127\.0\.0\.1:\d+\/ui\/t\/demo\/\n[\s\S]*Key +not required/);
   const [, url = ''] = /API +(\S+)/.exec(dev.output()) ?? [];
   mkdirSync(path.join(home, 'sequences'));
   write({ name: 'hello', blocks: [step('one')] });
@@ -466,10 +466,30 @@ test('dev serves without keys, applies what changes, tells mistakes with their p
   await seen(/hello\.json: contains no definition with a name/);
   write({ name: 'hello', version: 1, blocks: [step('three')] });
   await seen(/hello v3: new version/);
+  const code = (message: string) =>
+    `import { text } from './text.mjs'; export const one = { name: 'coded', blocks: [` +
+    `{ type: 'step', id: 'a', handler: 'log', params: { message: text(${JSON.stringify(message)}) } }] };`;
+  const helper = (prefix: string) =>
+    writeFileSync(
+      path.join(home, 'sequences/text.mjs'),
+      `console.log('helping'); setInterval(() => 0, 1e6); export const text = (it) => '${prefix}' + it;`,
+    );
+  helper('a');
+  writeFileSync(path.join(home, 'sequences/coded.mjs'), code('one'));
+  await seen(/coded v1: created/);
+  helper('b');
+  await seen(/coded v2: new version[\s\S]*step a: params change: message/);
+  writeFileSync(path.join(home, 'sequences/coded.mjs'), 'export const one = [;');
+  await seen(/coded\.mjs: SyntaxError/);
+  const typed = `const text: string = 'x'; export default ${JSON.stringify({ name: 'typed', blocks: [step('t')] })};`;
+  writeFileSync(path.join(home, 'sequences/typed.ts'), typed);
+  await seen(/typed v1: created|typed\.ts: Node 22\.18 or later runs TypeScript/);
   rmSync(path.join(home, 'sequences/hello.json'));
   await seen(/hello\.json was deleted; its published definitions remain/);
   const stored = await fetch(`${url}/sequences`, { headers: { 'x-tenant-id': 'demo' } });
-  assert.equal(((await stored.json()) as unknown[]).length, 3);
+  const names = ((await stored.json()) as { name: string }[]).map(({ name }) => name);
+  const kept = names.filter((name) => name !== 'typed').sort();
+  assert.deepEqual(kept, ['coded', 'coded', 'hello', 'hello', 'hello']);
   dev.child.kill('SIGINT');
   assert.deepEqual(await dev.closed, [0, null], dev.output());
 });

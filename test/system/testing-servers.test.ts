@@ -2,7 +2,7 @@
  * Throw-away servers that applications start in their tests: on a database that is given, or on their own, which are
  * copies of a prepared one.
  *
- * Cost: 45 s, since it starts six of them, nearly each with a Postgres.
+ * Cost: 45 s, since it starts seven of them, nearly each with a Postgres.
  */
 
 import assert from 'node:assert/strict';
@@ -11,6 +11,7 @@ import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { startServer, type TestServer } from '../../client/src/testing/index.js';
 import { createTestDatabase, newFolder, withAdmin } from '../helpers/database.js';
+import { childrenOf, signalTree } from '../helpers/process-tree.js';
 
 test('a server of one own is there for a test, and leaves nothing behind', async () => {
   const { connectionString, drop } = await createTestDatabase({ isMigrated: false });
@@ -34,6 +35,16 @@ test('a server of one own is there for a test, and leaves nothing behind', async
 test('a server that cannot start says why', async () => {
   const options = { databaseUrl: undefined, env: { ENGINE_SHARDS: 'many' } };
   await assert.rejects(startServer(options), /ENGINE_SHARDS/);
+});
+
+test('the log goes where the option says, and its end is in the error of a server that dies', async () => {
+  const lines: string[] = [];
+  const server = await startServer({ clock: 'manual', log: (line) => lines.push(line) });
+  assert.ok(lines.some((line) => line.includes('"msg":"ready"')));
+  for (const pid of childrenOf(process.pid)) signalTree(pid, 'SIGKILL');
+  const isTold = /ended.*"msg":"ready"/s;
+  await assert.rejects(server.advance('1h'), isTold);
+  await assert.rejects(server.stop(), isTold);
 });
 
 test('servers of their own are copies of one prepared database, which is given up when it is broken', async (t) => {

@@ -36,6 +36,7 @@ function row(id: string, more: Partial<LiveKeyRow> = {}): LiveKeyRow {
     tenant_id: 'a',
     name: id,
     capabilities: '["operator"]',
+    groups: '',
     secret_hash: sha256(`${id}-secret`),
     expires_at: null,
     last_used_at: null,
@@ -372,8 +373,8 @@ test('a revocation is not tried again where its tenant has left, which would lea
 
 test('revoking again what was revoked, or never known, does as the table says', async () => {
   const last_used_at = '2029-01-01T00:00:00.000Z';
-  world.states.set('ak_revoked', { tenant_id: 'a', revoked: true, last_used_at: null });
-  world.states.set('ak_expired', { tenant_id: 'a', revoked: false, last_used_at });
+  world.states.set('ak_revoked', { tenant_id: 'a', name: '', revoked: true, last_used_at: null });
+  world.states.set('ak_expired', { tenant_id: 'a', name: '', revoked: false, last_used_at });
   assert.equal(await world.revoke('ak_revoked'), 204);
   assert.deepEqual(world.asked, []);
   assert.equal(await world.revoke('ak_expired'), 204);
@@ -420,7 +421,7 @@ async function newExchange() {
   registry.reserve('k');
   registry.add({
     ...{ id: 'k', name: 'k', tenant_id: 'a', capabilities: '["operator"]', secret_hash: 'digest' },
-    ...{ expires_at: '2030-01-01T00:00:01.000Z', last_used_at: null },
+    ...{ groups: '', expires_at: '2030-01-01T00:00:01.000Z', last_used_at: null },
   });
   const key = registry.use('digest');
   assert.ok(key !== undefined);

@@ -43,7 +43,7 @@ function unit(puts: readonly string[], gate: UnitGate = 'none'): BatchUnit {
 }
 
 function batchOf(units: readonly BatchUnit[], limits = { rowsMax: 10, bytesMax: 100 }) {
-  const batch = new Batch(limits);
+  const batch = new Batch(limits, new Set());
   return { batch, added: units.map((one) => batch.tryAdd(one)) };
 }
 
@@ -280,7 +280,8 @@ const KEYS = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(36));
 
 /**
  * One names a row by more than its key; ids of children are never those of other instances; and a job, or
- * what it notes of an instance, is never there again once it is gone.
+ * what it notes of an instance, or an item of a start, is never there again once it is gone. Search terms are
+ * inserted with their instance.
  */
 const APART: ReadonlySet<string> = new Set([
   ...([
@@ -288,6 +289,9 @@ const APART: ReadonlySet<string> = new Set([
     'instance.insertChild',
     'bulkJob.clear',
     'bulkChange.clear',
+    'collectedItem.clear',
+    'collectedItem.remove',
+    'searchTerm.insert',
   ] as const),
 ]);
 /** Kinds that a unit may have beside its gate. Deletions are barriers and tested by example. */
@@ -335,11 +339,12 @@ function toUnits(made: readonly { gate: UnitGate; puts: Puts }[]): BatchUnit[] {
 /** Cuts the units into batches as a lane does. */
 function batchesOf(units: readonly BatchUnit[], rowsMax: number): BatchUnit[][] {
   const batches: BatchUnit[][] = [];
-  let batch = new Batch<BatchUnit>({ rowsMax, bytesMax: 10_000 });
+  const next = () => new Batch<BatchUnit>({ rowsMax, bytesMax: 10_000 }, new Set());
+  let batch = next();
   for (const unit of units) {
     if (batch.tryAdd(unit)) continue;
     batches.push(batch.units);
-    batch = new Batch<BatchUnit>({ rowsMax, bytesMax: 10_000 });
+    batch = next();
     batch.tryAdd(unit);
   }
   return batch.units.length === 0 ? batches : [...batches, batch.units];
@@ -445,9 +450,18 @@ const TENANT_TABLES = tenantTables(STORE);
 
 /** In one of these whoever has anything at all has something; of all others the rows hang on theirs. */
 const FINDING = [
-  ...['api_keys', 'bulk_jobs', 'capsule_imports', 'continuity_executions', 'credentials'],
-  ...['cron_schedules', 'events', 'instances', 'rate_limits', 'releases', 'runtimes'],
-  ...['sequences', 'tenant_limits', 'triggers', 'webhook_subscriptions', 'workers'],
+  ...[
+    'actions',
+    'api_keys',
+    'bulk_jobs',
+    'capsule_imports',
+    'continuity_executions',
+    'credentials',
+  ],
+  ...['cron_schedules', 'events', 'instances', 'pending_starts', 'rate_limits'],
+  ...['releases', 'runtimes'],
+  ...['sequences', 'tenant_limits', 'triggers', 'webhook_subscriptions', 'worker_endpoints'],
+  'workers',
 ];
 
 const names = TENANT_TABLES.map(({ name }) => name);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import type { LookupAddress } from 'node:dns';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { SenderLimit, WEBHOOKS_PER_SECOND_MAX } from '../../actors/trigger/front/room.js';
+import { SenderLimit, WEBHOOKS_PER_SECOND_MAX } from '../../actors/trigger/front/sender-limit.js';
 import { EngineError, unavailable } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
 import {

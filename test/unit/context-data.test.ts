@@ -150,7 +150,7 @@ function completed(actor: LiveInstance, output: JsonObject): Turn {
 
 test('a completion writes the members that differ from the creation, and a change by a caller all', () => {
   const body = { context: { data: { order: { id: 7 }, seen: false } } };
-  const record = newRecord(newInstance(ENV.ids.next(1), body), ENV.now());
+  const record = newRecord(newInstance(ENV.ids.next(1), body), ENV.now(), undefined);
   const actor = liveInstance(record, planOf([work('a'), work('b'), work('c')]), ENV);
   created(actor);
   assert.deepEqual(written(completed(actor, { seen: true })), { 'instance.patch': { seen: true } });

@@ -94,6 +94,36 @@ describe('an action of a saga that may fail behind what it has done', () => {
   }
 });
 
+test('a key without a template is warned about, with the template that was probably meant', () => {
+  const suggested = (key: string, more: (key: string) => object) => {
+    const { errors, warnings } = lintDefinition(
+      SCHEMA,
+      { blocks: [], ...more(key) },
+      { name: 'a sequence' },
+    );
+    assert.deepEqual(errors, []);
+    return warnings.map(({ path, suggestion }) => [path, suggestion]);
+  };
+  const limit = (key: string) => ({ concurrency: { key, limit: 1 } });
+  const cancel = (key: string) => ({ cancel_on: [{ event: 'e', key }] });
+  for (const [key, meant] of [
+    ['customer', '{{ data.customer }}'],
+    ['data.customer', '{{ data.customer }}'],
+    ['config.region', '{{ config.region }}'],
+    ['all customers', undefined],
+  ] as const) {
+    assert.deepEqual(suggested(key, limit), [['concurrency.key', meant]]);
+  }
+  assert.deepEqual(suggested('data.order', cancel), [['cancel_on[0].key', '{{ data.order }}']]);
+  assert.deepEqual(suggested('everything', cancel), []);
+});
+
+test('a blank key is refused', () => {
+  const keyed = { concurrency: { key: ' ', limit: 1 }, cancel_on: [{ event: 'e', key: '\t' }] };
+  const { errors } = lintDefinition(SCHEMA, { blocks: [], ...keyed }, { name: 'a sequence' });
+  assert.deepEqual(errors.map(({ path }) => path).sort(), ['cancel_on[0].key', 'concurrency.key']);
+});
+
 test('the plan fills in the defaults, for null as for what is absent', () => {
   const [a, f, none] = planOf([
     work('a', { retry: { max_attempts: 2 } }),

@@ -452,7 +452,7 @@ test('items in flight are carried to another server, each in its slot', () => {
   const player = play(blocks, { data: { rows: [[1, 2], [3], [4, 5]] } });
   for (const at of ['a@0.1', 'a@1.0', 'b@1.0']) settle(player, at, { at });
   const { execution, snapshots } = player.snapshot;
-  const written = writeTree({ execution, items: snapshots, blocks: [] }, player.plan);
+  const written = writeTree({ execution, items: new Map(snapshots), blocks: [] }, player.plan);
   const read = readTree(JSON.parse(JSON.stringify(written)), player.plan);
   assert.ok(read.ok, read.ok ? '' : read.message);
   // What a worker was at is begun again there.

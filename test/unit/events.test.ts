@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { pino } from 'pino';
 import { EventFiring, type FiringEvent } from '../../actors/event/front/firing.js';
 import { EventKey, type EventKeyRows, type OpenEvent } from '../../actors/event/key.js';
-import type { EventRow, EventTakeRow, EventTriggerRow } from '../../actors/event/loads.js';
+import type { EventListenerRow, EventRow, EventTakeRow } from '../../actors/event/loads.js';
 import type { PeerMessage } from '../../actors/runtime/protocol.js';
 import { Turn } from '../../actors/runtime/turn.js';
 import { invalid, RESTARTING } from '../../src/base/errors.js';
@@ -373,7 +373,7 @@ test('with messages lost, repeated or late, no wait takes two events, a kept eve
   });
 });
 
-type LookUp = { readonly name: string; readonly found: (rows: EventTriggerRow[]) => void };
+type LookUp = { readonly name: string; readonly found: (rows: EventListenerRow[]) => void };
 
 /** Of triggers, which find nothing until the test says so. */
 let lookUps: LookUp[];
@@ -382,7 +382,7 @@ let shard: HandShard;
 beforeEach(async () => {
   lookUps = [];
   shard = new HandShard({
-    eventTriggers: ({ name }) => new Promise((found) => lookUps.push({ name, found })),
+    eventListeners: ({ name }) => new Promise((found) => lookUps.push({ name, found })),
   });
   await shard.start();
   shard.units = [];

@@ -47,7 +47,7 @@ function begin(blocks: Block[], more: Partial<CreationBody> = {}): LiveInstance 
     tenant_id: TENANT,
     ...more,
   });
-  const actor = liveInstance(newRecord(instance, now), planOf(blocks), ENV);
+  const actor = liveInstance(newRecord(instance, now, undefined), planOf(blocks), ENV);
   created(actor);
   return actor;
 }
@@ -182,7 +182,7 @@ for (const isKept of [false, true]) {
     told(actor, { kind: 'permit.granted', number: 1 });
     assert.equal(stateOf(actor), 'waiting');
     if (isKept) {
-      const [task = ''] = actor.tasks.keys();
+      const [task = ''] = column(actor.tasks.values(), 'id');
       told(actor, { ...CLAIM, task });
       told(actor, { kind: 'signal', ...CALL, body: { signal_type: 'pause' } });
     }
@@ -206,7 +206,7 @@ test('what the fence kept back is due again once the instance is owned', async (
   assert.equal(stepRecordOf(actor).p, 'ready');
   const turn = await command(actor, [{ kind: 'own', epoch: 3 }], { fence: 'transferring' });
   assert.deepEqual(column(actor.tasks.values(), 'state'), ['failed', 'pending']);
-  const task = [...actor.tasks.keys()].at(-1);
+  const task = column(actor.tasks.values(), 'id').at(-1);
   const seen = peersOf(turn).map((message) => [message.kind, 'task' in message && message.task]);
   assert.deepEqual(seen, [['task.ready', task]]);
   assert.equal(stepRecordOf(actor).p, 'task');
@@ -217,7 +217,7 @@ test('what the fence kept back is due again once the instance is owned', async (
 
 test('the heartbeats of a claimed task are watched again once the instance is owned', async () => {
   const actor = begin([work('a')]);
-  const [task = ''] = actor.tasks.keys();
+  const [task = ''] = column(actor.tasks.values(), 'id');
   told(actor, { ...CLAIM, task });
   await command(actor, [fence(1_000)]);
   const { effects } = await command(actor, [OWN]);
@@ -294,7 +294,7 @@ function parked(blocks: Block[], keyed: Partial<CreationBody>): LiveInstance {
 test('a worker’s task is not left behind', async () => {
   const actor = begin([work('a')]);
   const plans = { [TARGET]: planOf([noop('b')]) };
-  const [task = ''] = actor.tasks.keys();
+  const [task = ''] = column(actor.tasks.values(), 'id');
   told(actor, { ...CLAIM, task });
   await assert.rejects(command(actor, [migrate()], {}, { plans }), { status: 409 });
   await assert.rejects(command(actor, [migrate()], {}, NO_PLANS), { status: 404 });

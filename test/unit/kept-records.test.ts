@@ -97,8 +97,8 @@ describe('the client of the shards', () => {
     const { client, read } = start();
     assert.deepEqual([read('1'), read('2')], ['asked 1', 'kept 1']);
     assert.deepEqual([client.readsKept, client.inFlight], [1, 0]);
-    const { signal } = new AbortController();
-    assert.equal((await client.ask(0, 'instances.get', 'a', ID, '', signal)).body, '1');
+    const caller = new AbortController();
+    assert.equal((await client.ask(0, 'instances.get', 'a', ID, '', caller)).body, '1');
     client.versions.raise(ID);
     assert.equal(read('3'), 'asked 3');
     client.stop();

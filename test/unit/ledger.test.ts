@@ -4,12 +4,14 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { findViolations } from '../chaos/invariants.js';
 import { Ledger } from '../chaos/ledger.js';
+import { eventOf } from '../chaos/outside.js';
 import type { InstanceRow, OutputRow, Rows, TaskRow } from '../chaos/rows.js';
-import { type ShapeName, shapes } from '../chaos/shapes.js';
+import { PAID_BLOCKS, type ShapeName, shapes } from '../chaos/shapes.js';
 
 const SHAPES = shapes('http://127.0.0.1:1');
 const NO_ROWS: Rows = {
-  ...{ instances: [], outputs: [], tasks: [], signals: [], audit: [], orphans: [], breaches: [] },
+  ...{ instances: [], outputs: [], tasks: [], signals: [], audit: [], keys: [], events: [] },
+  ...{ collected: [], orphans: [], breaches: [] },
 };
 
 /** One acknowledged instance `i-<token>`. */
@@ -21,14 +23,21 @@ function acknowledge(ledger: Ledger, shape: ShapeName, token: string, key?: stri
 
 function instanceRow(token: string, state: string, more: Partial<InstanceRow> = {}): InstanceRow {
   return {
-    ...{ id: `i-${token}`, state, failure_code: null, token, key: null, patch: null, note: null },
-    ...{ signal_count: 0, audit_count: 0, has_timer: state === 'scheduled' },
+    ...{ id: `i-${token}`, state, failure_code: null, token, patch: null, note: null },
+    ...{
+      limit_key: null,
+      limit: null,
+      has_event_wait: false,
+      signal_count: 0,
+      audit_count: 0,
+      has_timer: state === 'scheduled',
+    },
     ...{ has_dead_letter: state === 'failed', ...more },
   };
 }
 
 function outputRows(token: string, blocks: readonly string[]): OutputRow[] {
-  const rest = { iteration: '', attempt: 0, output_ref: null, mark: null };
+  const rest = { iteration: '', attempt: 0, output_ref: null, output: {} };
   return blocks.map((block_id) => ({ instance_id: `i-${token}`, block_id, ...rest }));
 }
 
@@ -41,7 +50,7 @@ function completed(token: string, shape: ShapeName): Rows {
 }
 
 const violations = (ledger: Ledger, rows: Rows, sinkTokens: readonly string[] = []) =>
-  findViolations({ ledger, rows, shapes: SHAPES, sinkTokens: new Set(sinkTokens) });
+  findViolations({ tenant: 't', ledger, rows, shapes: SHAPES, sinkTokens: new Set(sinkTokens) });
 
 const TASK = { id: 't', instance_id: 'i-a', block_id: 'work', attempt: 0 };
 
@@ -63,7 +72,7 @@ function completedTask(): { ledger: Ledger; rows: Rows } {
   ledger.ended('t', ledger.end('t', end));
   const rows = completed('a', 'external');
   const outputs = rows.outputs.map((row) =>
-    row.block_id === 'work' ? { ...row, mark: 'm' } : row,
+    row.block_id === 'work' ? { ...row, output: { mark: 'm' } } : row,
   );
   return { ledger, rows: { ...rows, outputs, tasks: [taskRow()] } };
 }
@@ -145,8 +154,10 @@ test('an acknowledged complete needs its output row, its epoch and its state', (
     violations(ledger, { ...rows, tasks: [taskRow(more)] });
   assertFinds(withTask({ claim_epoch: 2 }), /is at epoch 2/);
   assertFinds(withTask({ state: 'pending', withdrawn: true }), /acknowledged, is pending/);
-  const foreign = rows.outputs.map((row) => ({ ...row, mark: 'other' }));
-  assertFinds(violations(ledger, { ...rows, outputs: foreign }), /output of somebody else/);
+  const foreign = rows.outputs.map((row) => ({ ...row, output: { mark: 'other' } }));
+  const stolen = violations(ledger, { ...rows, outputs: foreign });
+  assert.match(stolen[0]!, /output of somebody else/);
+  assert.match(stolen[1]!, /has an output that nobody gave/);
   ledger.ended('t', ledger.end('t', { kind: 'fail', epoch: 2, isRetryable: true }));
   assertFinds(ledger.violations, /t ended more than once: complete at epoch 1, fail at epoch 2/);
   ledger.claimed(claim(1));
@@ -162,7 +173,10 @@ test('acknowledged signals must exist in the order in which they were sent', () 
   }
   const found = (...ids: [id: string, seq: number][]) => {
     const signals = ids.map(([id, seq]) => {
-      return { id, instance_id: 'i-a', seq, signal_type: 'custom:ping' };
+      return {
+        ...{ id, instance_id: 'i-a', seq, signal_type: 'custom:ping' },
+        ...{ status: 'kept', taken_by: null },
+      };
     });
     const rows = waiting({ state: 'pending', is_open: true });
     const instances = [instanceRow('a', 'waiting', { signal_count: 2 })];
@@ -179,4 +193,142 @@ test('an outbound request must follow the commit, and precede the completion', (
   assertFinds(violations(ledger, NO_ROWS, ['a']), /left before its commit/);
   assertFinds(violations(ledger, completed('a', 'web')), /was never made/);
   assert.deepEqual(violations(ledger, completed('a', 'web'), ['a']), []);
+});
+
+/** What is found in the rows of one instance `i-a` of this shape, after `ask` has entered more in the ledger. */
+function foundIn(
+  shape: ShapeName,
+  rows: Partial<Rows>,
+  ask: (record: ReturnType<typeof acknowledge>) => void = () => undefined,
+): string {
+  ledger = new Ledger();
+  const record = acknowledge(ledger, shape, 'a');
+  ask(record);
+  return violations(ledger, { ...completed('a', shape), ...rows })[0] ?? 'nothing';
+}
+
+test('a skipped creation makes nothing, and names an instance of its sequence', () => {
+  const skip = (id: string) => () => {
+    const creation = ledger.create('b', 'skipping');
+    ledger.settle(creation, 'acknowledged');
+    ledger.skipped(creation, { id, deduplicated: false, skipped: true });
+  };
+  assert.equal(foundIn('skipping', {}, skip('i-a')), 'nothing');
+  assert.match(foundIn('skipping', {}, skip('i-x')), /skipped for i-x, which does not exist/);
+  assert.match(foundIn('keyed', {}, skip('i-a')), /of another sequence/);
+  const instances = ['a', 'b'].map((token) => instanceRow(token, 'completed'));
+  const outputs = ['a', 'b'].flatMap((token) => outputRows(token, SHAPES.skipping.outputs));
+  assert.match(foundIn('skipping', { instances, outputs }, skip('i-a')), /skipped, and made/);
+});
+
+test('a refused creation makes nothing', () => {
+  ledger.settle(ledger.create('a', 'pure'), 'refused');
+  assertFinds(violations(ledger, PURE), /refused creation a was made/);
+});
+
+test('a collected creation is in the instance that its answer named, once', () => {
+  const found = (...starts: string[]) => {
+    ledger = new Ledger();
+    const creation = ledger.create('a', 'batched');
+    ledger.settle(creation, 'acknowledged');
+    ledger.collected(creation, { id: 'i-a', deduplicated: false });
+    const collected = starts.map((start) => ({ start, token: 'a' }));
+    return violations(ledger, { ...completed('a', 'batched'), collected })[0] ?? 'nothing';
+  };
+  assert.equal(found('i-a'), 'nothing');
+  assert.match(found(), /collected for i-a, is in undefined/);
+  assert.match(found('i-b'), /collected for i-a, is in i-b/);
+  assert.match(found('i-a', 'i-b'), /collected 2 times/);
+});
+
+test('the result of a creation that waited is how the instance has ended', () => {
+  const outputs = { first: {}, said: {}, last: {} };
+  const answer = (result: object) => (record: ReturnType<typeof acknowledge>) =>
+    ledger.resulted(record, { id: record.id, deduplicated: false, ...result });
+  assert.equal(foundIn('pure', {}, answer({ state: 'completed', outputs })), 'nothing');
+  assert.match(foundIn('pure', {}, answer({ state: 'cancelled', outputs })), /expected cancelled/);
+  const other = { ...outputs, last: { n: 1 } };
+  assert.match(
+    foundIn('pure', {}, answer({ state: 'completed', outputs: other })),
+    /answered comp/,
+  );
+  assert.match(foundIn('pure', {}, answer({ state: 'running' })), /while it was running/);
+});
+
+test('a signal that was taken is the output of the step, and what it replied to', () => {
+  const ask = (reply: { heard: number }) => (record: ReturnType<typeof acknowledge>) => {
+    const signal = ledger.signal(record, 'custom:ask', 7);
+    ledger.settle(signal, 'acknowledged');
+    signal.id = 's';
+    signal.answer = { signal_id: 's', taken: true, block_id: 'ask', reply };
+  };
+  const rows = (number: number, status: string) => ({
+    instances: [instanceRow('a', 'completed', { signal_count: 1 })],
+    outputs: outputRows('a', SHAPES.asking.outputs).map((row) => ({ ...row, output: { number } })),
+    signals: [
+      {
+        ...{ id: 's', instance_id: 'i-a', seq: 1, signal_type: 'custom:ask', status },
+        taken_by: 'ask',
+      },
+    ],
+  });
+  assert.equal(foundIn('asking', rows(7, 'taken'), ask({ heard: 7 })), 'nothing');
+  assert.match(foundIn('asking', rows(7, 'kept'), ask({ heard: 7 })), /is kept by ask/);
+  assert.match(foundIn('asking', rows(8, 'taken'), ask({ heard: 7 })), /the step took 8/);
+  assert.match(foundIn('asking', rows(7, 'taken'), ask({ heard: 8 })), /had 7/);
+});
+
+test('a delivery is one event, which one step has as its output', () => {
+  const deliver = (record: ReturnType<typeof acknowledge>) => {
+    for (const id of ['d1', 'd2']) {
+      const delivery = ledger.deliver(record, id);
+      ledger.settle(ledger.attempt(delivery), 'acknowledged');
+      ledger.delivered(delivery, `e-${id}`, true);
+    }
+  };
+  const found = (marks: readonly string[], events: readonly string[], takes = 1) => {
+    const output = (block: string) => ({ mark: marks[PAID_BLOCKS.indexOf(block as 'paid')] });
+    const all = outputRows('a', SHAPES.paid.outputs);
+    const rows = {
+      outputs: all.map((row) => ({ ...row, output: output(row.block_id) })),
+      events: events.map((id) => {
+        const producer_event_id = eventOf('t', id);
+        return { id: `e-${id}`, producer_event_id, correlation_key: 'a', takes };
+      }),
+    };
+    return foundIn('paid', rows, deliver);
+  };
+  assert.equal(found(['d1', 'd2'], ['d1', 'd2']), 'nothing');
+  assert.match(found(['d1', 'd2'], ['d1']), /answered with event e-d2, is undefined/);
+  assert.match(found(['d1', 'd2'], ['d1', 'd2', 'd2']), /delivery d2 is 2 events/);
+  assert.match(found(['d1', 'd1'], ['d1', 'd2']), /took the event e-d1 twice/);
+  assert.match(found(['d1', 'd2'], ['d1', 'd2'], 2), /was taken 2 times/);
+  assert.match(foundIn('paid', waiting({ is_open: true }), deliver), /is waiting, expected comp/);
+});
+
+test('more instances of a key than may, with workers at once, are found', () => {
+  const tokens = ['a', 'b', 'c'];
+  for (const token of tokens) acknowledge(ledger, 'slotted', token);
+  const tasks = tokens.map((token) => ({ ...TASK, id: token, instance_id: `i-${token}` }));
+  const found = (limit: number) => {
+    const limited = { limit_key: 'k', limit };
+    const rows = {
+      ...NO_ROWS,
+      instances: tokens.map((token) => instanceRow(token, 'completed', limited)),
+      tasks: tasks.map((task) => taskRow(task)),
+      outputs: tokens.flatMap((token) =>
+        outputRows(token, SHAPES.slotted.outputs).map((row) => ({
+          ...row,
+          output: { mark: token },
+        })),
+      ),
+    };
+    return violations(ledger, rows);
+  };
+  for (const task of tasks) ledger.claimed({ ...task, claim_epoch: 1 });
+  for (const { id } of tasks) {
+    ledger.ended(id, ledger.end(id, { kind: 'complete', epoch: 1, isRetryable: false, mark: id }));
+  }
+  assert.deepEqual(found(3), []);
+  assertFinds(found(2), /3 of 2 instances of key k were at work as i-c began/);
 });

@@ -73,6 +73,7 @@ test('the line of an instance has what its object has', () => {
       route: { releaseId: ID, variant: 'canary', sequenceId: ID } as never,
     },
     Date.parse(AT),
+    undefined,
   );
   const line = wholeLine(record);
   const object = wholeLine({ ...record, namespace: 'smile 😀' });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { masked } from '../../actors/shard/masking.js';
+import { masked } from '../../src/core/masking.js';
 
 const bytesOf = (text: string) => [...Buffer.from(text)];
 const unitsOf = (text: string) => Array.from({ length: text.length }, (_, i) => text.charCodeAt(i));

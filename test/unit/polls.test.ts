@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { CollectingPoll } from '../../actors/queue/collecting-poll.js';
-import type { FoundTask, TaskClaim } from '../../actors/runtime/protocol.js';
+import type { FoundTask, Reply, TaskClaim } from '../../actors/runtime/protocol.js';
 import { ShardClient } from '../../actors/shard/client.js';
 import { EngineError } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
@@ -207,7 +207,14 @@ describe('a poll that waits', () => {
 
 describe('polls in flight', () => {
   const { pollsInFlightMax, pollsInFlightPerTenantMax } = LIMITS;
-  const PORT = { on: () => PORT, postMessage: () => undefined, close: () => undefined };
+  let deliver: (replies: readonly Reply[]) => void;
+  const PORT = {
+    on: (_: string, onReplies: typeof deliver) => {
+      deliver = onReplies;
+    },
+    postMessage: () => undefined,
+    close: () => undefined,
+  };
 
   let client: ShardClient;
 
@@ -256,6 +263,58 @@ describe('polls in flight', () => {
     client.abort(id);
     assert.deepEqual([client.inFlight, client.pollsInFlight], [0, 0]);
     client.detach(0);
+  });
+
+  describe('a creation that waits', () => {
+    const running = { status: 202, body: '{"state":"running"}' };
+    const create = (replies: unknown[], onParked = () => undefined) => {
+      const message = { operation: 'instances.create', tenant: 'a', target: '', body: '{}' };
+      const request = client.send(0, message, (reply) => replies.push(reply), onParked);
+      return { request, parks: () => deliver([{ request, ...running, parks: true }]) };
+    };
+
+    test('is work until it is created, and then counts as a poll until its answer', () => {
+      const replies: unknown[] = [];
+      let parked = 0;
+      const { request, parks } = create(replies, () => {
+        parked += 1;
+      });
+      assert.equal(client.pollsInFlight, 0);
+      assert.ok(client.workInProgress > 0);
+      parks();
+      parks();
+      assert.deepEqual([client.pollsInFlight, client.workInProgress, parked], [1, 0, 1]);
+      deliver([{ request, status: 200, body: 'done' }]);
+      assert.deepEqual(replies, [{ status: 200, body: 'done' }]);
+      assert.deepEqual([client.pollsInFlight, client.inFlight], [0, 0]);
+    });
+
+    test('is answered with what is known when its shard dies: 503 before its creation, its state after it', () => {
+      const replies: unknown[] = [];
+      create(replies);
+      create(replies).parks();
+      client.detach(0);
+      const [lost, known] = replies as [{ error: EngineError }, unknown];
+      assert.equal(lost.error.status, 503);
+      assert.deepEqual(known, running);
+    });
+
+    test('is answered at once with its state when the tenant has no place among the polls', () => {
+      for (let n = 0; n < pollsInFlightPerTenantMax; n++) poll('a');
+      const replies: unknown[] = [];
+      create(replies).parks();
+      assert.deepEqual(replies, [running]);
+    });
+
+    test('is forgotten when its caller has gone away, before or after its creation', () => {
+      const unwanted: unknown[] = [];
+      const [before, after] = [create(unwanted), create(unwanted)];
+      after.parks();
+      client.abort(after.request);
+      client.abort(before.request);
+      before.parks();
+      assert.deepEqual([client.inFlight, client.pollsInFlight], [0, 0]);
+    });
   });
 
   test('a poll that has its answer leaves its place', () => {

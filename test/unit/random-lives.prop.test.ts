@@ -256,7 +256,7 @@ function checked(execution_tree: JsonObject[]): TreeEntry[] {
 function carry(player: Player, blocks: Block[]): Player {
   const next = new Player(blocks, { env: player.env });
   const { execution, snapshots } = player.snapshot;
-  const written = writeTree({ execution, items: snapshots, blocks: [] }, player.plan);
+  const written = writeTree({ execution, items: new Map(snapshots), blocks: [] }, player.plan);
   const read = readTree(checked(JSON.parse(canonicalJson(written)) as JsonObject[]), next.plan);
   assert.ok(read.ok, read.ok ? '' : read.message);
   const items = [...read.value.items] as [string, JsonValue[]][];

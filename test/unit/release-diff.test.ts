@@ -98,6 +98,8 @@ describe('fields of steps', () => {
     ['output_schema', undefined, { type: 'object' }, 'output_schema_changed s'],
     ['when', undefined, 'data.go', 'when_guard_changed s'],
     ['cancellable', undefined, false, 'cancellable_changed s'],
+    ['wait_for_input', { prompt: 'a' }, { prompt: 'b' }, 'approval_gate_changed s'],
+    ['wait_for_input', {}, { approvers: ['legal'] }, 'approval_gate_changed s'],
   ];
   for (const [field, before, after, expected] of WORK) {
     test(`${field} of a worker`, () => {
@@ -255,6 +257,30 @@ describe('the sequence as a whole', () => {
     assert.equal(between({}, log), 'hooks_changed -');
     const other = { on_cancel: hook('http_request') };
     assert.equal(between(log, other), 'risk hooks_changed -,hooks_changed -');
+    const cancelled = { cancel_on: [{ event: 'cancelled', key: null }] };
+    assert.equal(between({}, cancelled), 'cancel_on_changed -');
+    assert.equal(between(cancelled, { cancel_on: [{ event: 'cancelled' }] }), '');
+  });
+
+  test('how creations are collected: a list of them is other data', () => {
+    const between = (before: object, after: object) =>
+      linesOf(semanticDiff({ blocks: [a], ...before }, { blocks: [a], ...after })).join();
+    const debounce = { wait_ms: 1 };
+    assert.equal(between({ debounce }, { debounce: { ...debounce, key: null } }), '');
+    assert.equal(between({}, { debounce }), 'collecting_changed -');
+    const batch = { size: 2, wait_ms: 1 };
+    assert.equal(between({ batch }, { batch: { ...batch, size: 3 } }), 'collecting_changed -');
+    const changed = semanticDiff({ blocks: [a] }, { blocks: [a], batch });
+    assert.equal(changed.max_severity, 'incompatible');
+  });
+
+  test('the members by which instances are found', () => {
+    const between = (before: object, after: object) =>
+      semanticDiff({ blocks: [a], ...before }, { blocks: [a], ...after });
+    const searchable = ['order', 'customer.email'];
+    assert.deepEqual(between({ searchable }, { searchable: searchable.toReversed() }).entries, []);
+    assert.deepEqual(linesOf(between({}, { searchable })), ['note searchable_changed -']);
+    assert.equal(between({}, { searchable }).max_severity, 'informational');
   });
 
   test('credentials that were not needed before', () => {

@@ -57,6 +57,7 @@ function askShard(operation: string, body = '', { shard = OWNER, isBehind = fals
     shards: SHARDS,
     clock: { monotonic: () => (ms += 1) },
     offload: IN_PLACE,
+    actions: { begin: () => undefined },
     log: createLogger('info', 'test', { write: (line) => void lines.push(line) }),
     operations: instanceOperations({
       instances: {
@@ -535,6 +536,7 @@ test('capabilities follow the table of who may do what', () => {
     ['operator,publisher', ['sequences.create', 'releases.canary', 'sequences.compare']],
     ['operator,publisher,auditor,starter', ['sequences.list']],
     ['operator,starter', ['instances.create', 'instances.createBatch']],
+    ['operator,starter,events', ['events.send', 'events.sendBatch']],
     ['operator', ['instances.batchAction', 'instances.fork', 'cron.update']],
     ['operator,auditor', ['cron.list', 'cron.preview']],
     ['operator,auditor,starter', ['instances.get', 'instances.deadLetters']],
@@ -576,13 +578,15 @@ const STRICT_BODIES: readonly RouteId[] = [
   ...(['instances.retry', 'instances.resumeFrom', 'instances.fork'] as const),
   ...(['cron.create', 'cron.preview', 'cron.update', 'cron.run', 'rateLimits.put'] as const),
   ...(['webhooks.subscribe', 'webhooks.update', 'triggers.create', 'triggers.update'] as const),
-  ...(['credentials.create', 'credentials.update'] as const),
+  ...(['credentials.create', 'credentials.update', 'workerEndpoints.put'] as const),
   ...(['releases.create', 'releases.validate', 'releases.canary', 'releases.promote'] as const),
 ];
 const STRICT_QUERIES: readonly RouteId[] = [
   ...(['instances.timeline', 'sequences.delete', 'changes.list', 'changes.stream'] as const),
   ...(['workers.stats', 'handlers', 'approvals.list', 'instances.failures'] as const),
-  ...(['queues.list', 'activity.get', 'releases.series'] as const),
+  ...(['queues.list', 'activity.get', 'releases.series', 'instances.createBatch'] as const),
+  ...(['instances.counts', 'instances.failureAttributes', 'queues.series'] as const),
+  ...(['sequences.steps', 'instances.slowest'] as const),
 ];
 
 test('lists, settings, bulk changes and grants of rights reject unknown members; other requests ignore them', () => {

@@ -6,12 +6,14 @@ import { pino } from 'pino';
 import { BulkJobs } from '../../actors/bulk/front/jobs.js';
 import type { BulkJobStanding } from '../../actors/bulk/front/room.js';
 import type { BulkProgress } from '../../actors/bulk/jobs.js';
+import { wireJob } from '../../actors/bulk/loads.js';
 import {
   type EndedPage,
   Retention,
   type RetentionDeps,
   SequenceRemoval,
 } from '../../actors/instance/front/removal.js';
+import type { BulkJob } from '../../schema/bulk-job.js';
 import { EngineError, unavailable } from '../../src/base/errors.js';
 import { firstIdAt } from '../../src/base/ids.js';
 import { realClock } from '../../src/base/real-clock.js';
@@ -222,7 +224,7 @@ function jobRow(id: string, tenant_id: string, given: Partial<Row> = {}): Row {
     ...{ state: 'running', matched: 0, applied: 0, skipped: 0, failed: 0, error: null },
     repeats_effects: 0,
     ...{ place: null, traceparent: null, asked_by: null, created_at: '2025-01-01T00:00:00.000Z' },
-    ...{ updated_at: '2025-01-01T00:00:00.000Z', ended_at: null, uncounted: '[]' },
+    ...{ updated_at: '2025-01-01T00:00:00.000Z', ended_at: null, next_at: null, uncounted: '[]' },
     ...given,
   };
 }
@@ -239,12 +241,16 @@ class World {
   /** What a call comes to instead, once. */
   trouble: ((job: string, ids: readonly string[]) => void) | undefined;
   progressLost = false;
+  /** Of a paced job: what was counted, and how long it rests afterwards. */
+  readonly rests: (readonly [applied: number, ms: number])[] = [];
 
   run(): BulkJobs {
     const place = (text: string | null) => Number(text ?? 0);
     return new BulkJobs({
       clock: realClock,
       log: pino({ level: 'silent' }),
+      now: () => NOW,
+      nextAt: async () => undefined,
       open: async () => {
         const open = [...this.rows.values()].filter(({ ended_at }) => ended_at === null);
         const firsts = new Map(open.reverse().map((row) => [row.tenant_id, row]));
@@ -289,7 +295,10 @@ class World {
     }
   }
 
-  progress(id: string, { counts, from, place, settled, end, error }: BulkProgress): void {
+  progress(
+    id: string,
+    { counts, from, place, settled, end, error, restMs = 0 }: BulkProgress,
+  ): BulkJob {
     const row = this.rows.get(id);
     assert.ok(row);
     if (row.place !== from || row.ended_at !== null) {
@@ -303,10 +312,12 @@ class World {
     row.error = error;
     if (end !== undefined) Object.assign(row, { state: end, ended_at: 'now' });
     for (const instance of settled) this.marks.get(id)?.delete(instance);
+    if (restMs > 0) this.rests.push([counts.applied, restMs]);
     if (this.progressLost) {
       this.progressLost = false;
       throw unavailable('ENG_SHARD_RESTARTING', 'outcome unknown');
     }
+    return wireJob(row);
   }
 }
 
@@ -440,6 +451,23 @@ test('a job that can never go on fails, and says why', async () => {
   await world.run().work();
   assert.equal(world.rows.get('j')?.state, 'failed');
   assert.equal(world.rows.get('j')?.error, 'invalid argument: no such thing');
+});
+
+test('a paced job changes a share of its rate and rests for it, also after a cut', async () => {
+  const retry = { filter: {}, action: 'retry', per_minute: 300 };
+  const world = worldOf(12, jobRow('j', 'a', { request: JSON.stringify(retry) }));
+  cutOff(world, (ids) => ids.slice(0, 3));
+  const jobs = world.run();
+  await jobs.work();
+  assert.deepEqual(world.rests, []);
+  await jobs.work();
+  // The three of the interrupted window first.
+  assert.deepEqual(world.rests, [
+    [0, 600],
+    [5, 400],
+    [5, 1_000],
+  ]);
+  assertOnce(world, 12);
 });
 
 test('a dry run counts by states and changes nothing', async () => {

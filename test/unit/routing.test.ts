@@ -5,8 +5,9 @@ import { beforeEach, test } from 'node:test';
 import type { Routable } from '../../actors/release/attribution.js';
 import type { RoutingRow } from '../../actors/release/core/routes.js';
 import { Routing } from '../../actors/release/routing.js';
+import { EVERY_TENANT } from '../../actors/runtime/tenant-replica.js';
 import type { SubscriptionRow } from '../../actors/webhook/loads.js';
-import { EVERY_TENANT, Subscribers } from '../../actors/webhook/subscribers.js';
+import { Subscribers } from '../../actors/webhook/subscribers.js';
 import { createLogger } from '../../src/base/log.js';
 import { HandClock } from '../helpers/hand-clock.js';
 import { type PromiseWithResolvers, withResolvers } from '../helpers/resolvers.js';
@@ -95,9 +96,23 @@ test('before the rows are known nothing is routed, and nothing is taken for the 
   assert.throws(route, { code: 'ENG_SHARD_RESTARTING' });
   await answer(PROMOTED);
   assert.equal(route(), 'v2');
+});
+
+test('a first read that fails is tried again, and after three tries the start fails', async () => {
   const starting = assert.rejects(routing.prepare());
-  await fail();
+  for (let tries = 1; tries <= 3; tries++) {
+    await fail();
+    clock.pass(1_000);
+    await new Promise(setImmediate);
+  }
   await starting;
+  const again = routing.prepare();
+  await fail();
+  clock.pass(1_000);
+  await new Promise(setImmediate);
+  await answer(PROMOTED);
+  await again;
+  assert.equal(route(), 'v2');
 });
 
 test('what is told at the start is read behind the start, whose older rows take nothing back', async () => {
@@ -241,7 +256,7 @@ async function answerWith(...rows: SubscriptionRow[]): Promise<void> {
 }
 
 async function startedWith(...rows: SubscriptionRow[]): Promise<void> {
-  const starting = subscribers.prepare();
+  const starting = subscribers.parts[0]!.prepare();
   await answerWith(...rows);
   await starting;
 }
@@ -260,7 +275,7 @@ test('the addresses of the deployment are told of everything, subscriptions of t
 });
 
 test('the owner is answered when what it told of was read, and what is told meanwhile is read behind it', async () => {
-  const starting = subscribers.prepare();
+  const starting = subscribers.parts[0]!.prepare();
   readSubscriptions(4, ['north']);
   await answerWith();
   await starting;

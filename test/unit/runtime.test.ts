@@ -338,7 +338,8 @@ const creation = (request: number, instance: NewInstance): PeerMessage => {
 
 const limit = (key: string, window_seconds: number): RateLimitRow => {
   const updated_at = isoTime(0);
-  return { tenant_id: TENANT, limit_key: key, max_count: 1, window_seconds, updated_at };
+  const id = rateLimitId(TENANT, key);
+  return { id, tenant_id: TENANT, limit_key: key, max_count: 1, window_seconds, updated_at };
 };
 
 test('a schedule that throws in the middle of its fire commits nothing of it', async () => {
@@ -369,11 +370,14 @@ test('a limit that throws at the end of the turn takes no other one with it', as
   });
   await shard.start();
   const step = { node: 0, iteration: '', attempt: 0 };
-  const ask = (limit: string) => shard.hint({ kind: 'rate.asked', limit, instance: ID, ...step });
-  ask(poisoned);
+  const ask = (name: string) => {
+    const limit = rateLimitId(TENANT, name);
+    shard.hint({ kind: 'rate.asked', limit, tenant: TENANT, name, instance: ID, ...step });
+  };
+  ask('poisoned');
   await shard.run();
-  ask(poisoned);
-  ask(rateLimitId(TENANT, 'sound'));
+  ask('poisoned');
+  ask('sound');
   const other = shard.ask('rateLimits.put', 'other', { max_count: 1, window_seconds: 1 });
   await shard.run();
   const limits = rowsOf(shard.units, 'rateGrant.insert').map(({ limit_id }) => limit_id);

@@ -24,6 +24,8 @@ const SECRET = 'wrong-4711';
 const KEY = { ENGINE_API_KEY: 'k' };
 const withUrl = (DATABASE_URL: string) => ({ DATABASE_URL, ...KEY });
 
+const withLinks = (...links: JsonValue[]) => ({ ENGINE_UI_LINKS: JSON.stringify(links), ...KEY });
+
 type Refusal = readonly [NodeJS.ProcessEnv, says: string, args?: readonly string[]];
 
 /** By what is wrong: the environment, the words of the refusal, and the flags. */
@@ -35,6 +37,28 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   'no address': [{ ENGINE_HTTP_ADDR: 'localhost' }, 'ENGINE_HTTP_ADDR host:port localhost'],
   'a value that cannot be read': [{ ENGINE_SHARDS: 'many' }, 'ENGINE_SHARDS integer many'],
   'a log format that there is not': [{ ENGINE_LOG_FORMAT: 'xml' }, 'ENGINE_LOG_FORMAT json xml'],
+  'links that are no JSON': [{ ENGINE_UI_LINKS: 'logs' }, 'ENGINE_UI_LINKS JSON array'],
+  'a link that runs a script': [
+    withLinks({ label: 'Logs', url: 'https://a/' }, { label: 'Bad', url: 'javascript:alert(1)' }),
+    'ENGINE_UI_LINKS entry 2: url http:// https://',
+  ],
+  'a link whose host a tenant would choose': [
+    withLinks({ label: 'Logs', url: 'https://{tenant_id}.example/' }),
+    'ENGINE_UI_LINKS entry 1: host placeholders',
+  ],
+  'a link with an unknown placeholder': [
+    withLinks({ label: 'Logs', url: 'https://a/?q={id}' }),
+    'entry 1: {id} instance_id trace_id',
+  ],
+  'a link of an instance to a step': [
+    withLinks({ label: 'Logs', url: 'https://a/{block_id}', on: 'instance' }),
+    'entry 1: {block_id} "on": "step"',
+  ],
+  'a link without a label': [withLinks({ url: 'https://a/' }), 'entry 1: label'],
+  'a link with a misspelt member': [
+    withLinks({ label: 'Logs', url: 'https://a/', at: 'step' }),
+    'entry 1: unknown at',
+  ],
   'no keys where others can reach it': [
     { ENGINE_HTTP_ADDR: '0.0.0.0:8080' },
     'ENGINE_HTTP_ADDR 127.0.0.1 --insecure-auth-anywhere',
@@ -61,6 +85,14 @@ for (const [what, [env, says, args = []]] of Object.entries(REFUSALS)) {
     );
   });
 }
+
+test('links to other systems are on instances, unless they say on steps', () => {
+  const url = 'https://logs.example/?q={instance_id}&trace={trace_id}';
+  const step = { label: 'Step', url: `${url}&b={block_id}`, on: 'step' };
+  const { uiLinks } = readConfig(withLinks({ label: 'Logs', url }, step), []);
+  assert.deepEqual(uiLinks, [{ label: 'Logs', url, on: 'instance' }, step]);
+  assert.deepEqual(readConfig(KEY, []).uiLinks, []);
+});
 
 const folder = mkdtempSync(path.join(tmpdir(), 'engine-secrets-'));
 after(() => rmSync(folder, { recursive: true }));

@@ -10,11 +10,14 @@ import {
   bucketOf,
   quantile,
 } from '../../actors/activity/core/activity.js';
+import { StepLines, shapeOf } from '../../actors/activity/core/steps.js';
 import { foldReason } from '../../actors/instance/core/failure-reason.js';
 import { queuesOf, releasePoints } from '../../actors/queue/core/statistics.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
+import type { Block } from '../../schema/blocks.js';
 import { createLogger } from '../../src/base/log.js';
 import { isoTime } from '../../src/base/time.js';
+import { compilePlan } from '../../src/core/plan.js';
 import type { UnitEnvelope } from '../../src/db/units.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { lines } from '../helpers/columns.js';
@@ -143,7 +146,11 @@ function activity(shard = 0): Activity {
     log: createLogger('silent', 'test'),
     clock,
     now: clock.now,
-    loader: { oldestActivity: async () => stored[0] },
+    loader: {
+      oldestActivity: async () => stored[0],
+      oldestSteps: async () => undefined,
+      oldestQueueMinutes: async () => undefined,
+    },
     meter,
     shard,
   });
@@ -192,6 +199,100 @@ test('changes are written together after a while, and the row of the minute is r
   clock.pass(MINUTE_MS);
   const [next] = rows();
   assert.deepEqual([next?.at, next?.created], [isoTime(BEGAN + MINUTE_MS), 1]);
+});
+
+test('changes of tasks are written as one row for each queue, with the longest wait', () => {
+  const counted = activity();
+  const place = { kind: 'tasked', tenant: 'a', handler: 'h', queue: 'q', waitedMs: 0 } as const;
+  counted.countTask({ ...place, change: 'arrived' });
+  counted.countTask({ ...place, change: 'taken', waitedMs: 70 });
+  counted.countTask({ ...place, change: 'taken', waitedMs: 30 });
+  counted.countTask({ ...place, change: 'ended' });
+  counted.countTask({ ...place, queue: '', change: 'withdrawn' });
+  clock.pass(20_000);
+  const seen = rowsOf(written(), 'queueMinute.set').map((row) => {
+    const { handler_name, queue_name, arrived, taken, withdrawn, ended, longest_wait } = row;
+    return [handler_name, queue_name, arrived, taken, withdrawn, ended, longest_wait];
+  });
+  assert.deepEqual(seen, [
+    ['h', 'q', 1, 2, 0, 1, 70],
+    ['h', '', 0, 0, 1, 0, 0],
+  ]);
+});
+
+test('ends of blocks are written as one row for each version and five minutes', () => {
+  const counted = activity();
+  const ended = { id: 'a', isFailed: false, ms: 100 };
+  counted.countBlocks('t', 'v1', [ended, { ...ended, isFailed: true, ms: 300 }]);
+  counted.countBlocks('t', 'v2', [{ ...ended, id: 'b', ms: 0 }]);
+  clock.pass(4 * MINUTE_MS);
+  counted.countBlocks('t', 'v1', [ended]);
+  counted.drain();
+  const last = new Map(
+    rowsOf(written(), 'stepActivity.set').map((row) => [row.sequence_id, row.blocks]),
+  );
+  const [fast, slow] = [bucketOf(100), bucketOf(300)];
+  const a = [
+    'a',
+    3,
+    1,
+    500,
+    [
+      [fast, 2],
+      [slow, 1],
+    ],
+  ];
+  assert.deepEqual(Object.fromEntries(last), { v1: [a], v2: [['b', 1, 0, 0, [[0, 1]]]] });
+  clock.pass(MINUTE_MS);
+  counted.countBlocks('t', 'v1', [ended]);
+  counted.drain();
+  const [next] = rowsOf(written(), 'stepActivity.set');
+  assert.deepEqual(next?.blocks, [['a', 1, 0, 100, [[fast, 1]]]]);
+});
+
+test('more blocks than are counted in five minutes are counted as left out', () => {
+  const counted = activity();
+  const blocks = Array.from({ length: 5_001 }, (_, at) => ({
+    id: `${at}`,
+    isFailed: false,
+    ms: 1,
+  }));
+  for (const sequence of ['v1', 'v2', 'v3', 'v4']) counted.countBlocks('t', sequence, blocks);
+  assert.equal(meter.counter('engine_steps_left_out_total'), 4);
+  clock.pass(5 * MINUTE_MS);
+  counted.countBlocks('t', 'v4', blocks);
+  assert.equal(meter.counter('engine_steps_left_out_total'), 4, 'the next interval has room again');
+});
+
+test('the share of a block with blocks inside is that of the steps inside', () => {
+  const step = (id: string): Block => ({ type: 'step', id, handler: 'noop' });
+  const blocks: Block[] = [
+    { type: 'parallel', id: 'both', branches: [[step('a')], [step('b')]] },
+    step('c'),
+  ];
+  const compiled = compilePlan({ id: 'v1', blocks });
+  assert.ok(compiled.ok);
+  const stored = new StepLines();
+  const row = [
+    ['a', 2, 1, 30, [[1, 2]]],
+    ['both', 1, 0, 50, [[1, 1]]],
+    ['c', 1, 0, 60, [[1, 1]]],
+    ['injected', 1, 0, 10, [[1, 1]]],
+  ];
+  stored.add(JSON.stringify(row));
+  stored.add(JSON.stringify(row));
+  const steps = stored.statistics(shapeOf(compiled.plan), [
+    { node: 1, count: 3 },
+    { node: 99, count: 1 },
+  ]);
+  assert.deepEqual(lines(steps, 'block_id', 'runs', 'failures', 'total_ms', 'share', 'here_now'), [
+    'both 2 0 100 0.3 0',
+    'a 4 2 60 0.3 3',
+    'b 0 0 0 0 0',
+    'c 2 0 120 0.6 0',
+    'injected 2 0 20 0.1 0',
+  ]);
+  assert.equal(steps[2]?.duration_p50_ms, null);
 });
 
 test('old rows go while other changes are counted without a pause, and without any', async () => {

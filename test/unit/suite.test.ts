@@ -19,7 +19,7 @@ const isFast = (name: string) => !/^(?:system|deep)\//.test(name);
 
 /** All the ways: the engine in helpers, alone and with others, the testing library, and the program. */
 const OWN_SERVER =
-  /\b(?:useApi|start(?:Api|Engine|Pair|Cluster|ChaosServer|FuzzedServer)|(?:DatabaseWorld|TwoCells)\.\w+)\(|\/client\/src\/testing\/|\/server\/main\.js'/;
+  /\b(?:useApi|start(?:Api|Engine|Pair|Cluster|ChaosServer|FuzzedServer)|(?:DatabaseWorld|TwoCells)\.\w+)\(|\/client\/src\/testing\/(?!run\.)|\/server\/main\.js'/;
 
 /** What each file took of the processor in the last complete run of the tier, and how many servers it started. */
 function costs(tier: string) {

@@ -67,7 +67,7 @@ function task(id: string, blockId = 'a', iteration = ''): WorkerTaskRecord {
 
 function shelfOf(...tasks: readonly WorkerTaskRecord[]): TaskCache {
   const shelf = new TaskCache();
-  for (const one of tasks) shelf.set(one.id, one);
+  for (const one of tasks) shelf.set(one);
   return shelf;
 }
 
@@ -80,9 +80,9 @@ test('the last task of a step is the newest one of its block and iteration', () 
   assert.equal(last(shelf, 'a', '1'), undefined);
   // One that comes back for a late call does not hide the one that is open.
   const open = shelfOf(task('2'));
-  open.set('1', { ...task('1'), state: 'failed' });
+  open.set({ ...task('1'), state: 'failed' });
   assert.equal(last(open), '2');
-  open.set('2', { ...task('2'), node: 9 });
+  open.set({ ...task('2'), node: 9 });
   assert.equal(open.lastOf({ blockId: 'a', iteration: '' })?.node, 9, 'a record is replaced');
 });
 
@@ -90,7 +90,7 @@ test('of the tasks that ended some are kept, the oldest go first, and open ones 
   const shelf = shelfOf(task('open', 'open'));
   for (let i = 10; i < 60; i += 1) {
     const ended = task(String(i), `b${i}`);
-    shelf.set(ended.id, ended);
+    shelf.set(ended);
     ended.state = 'completed';
     shelf.ended(ended.id);
   }
@@ -260,7 +260,11 @@ test('its own row has what it was made of', () => {
 const ENV = instanceEnv();
 
 const actorOf = (...blocks: Parameters<typeof planOf>[0]): LiveInstance =>
-  liveInstance(newRecord(newInstance(ENV.ids.next(1), {}), ENV.now()), planOf(blocks), ENV);
+  liveInstance(
+    newRecord(newInstance(ENV.ids.next(1), {}), ENV.now(), undefined),
+    planOf(blocks),
+    ENV,
+  );
 
 /** What the turn writes into the column; undefined: it leaves it as it is. */
 function written(turn: Turn): { code: string } | null | undefined {
@@ -309,7 +313,7 @@ function explained(waits: readonly WaitFacts[], around: Partial<ExplanationConte
     created_at: AT,
     failure: null,
     cancelling: undefined,
-    ...{ again: null, owes: false, is_dry_run: false, owed: [], cut: [] },
+    ...{ again: null, owes: false, is_dry_run: false, owed: [], cut: [], cancelOn: [] },
     parent: null,
     root: 'a',
     continuity_id: 'c',
@@ -438,7 +442,7 @@ class Claimed {
 
   constructor(blocks: Parameters<typeof planOf>[0], more: Partial<InstanceEnv> = {}, body = {}) {
     const env = instanceEnv({ now: () => this.now, ...more });
-    const record = newRecord(newInstance(env.ids.next(1), body), this.now);
+    const record = newRecord(newInstance(env.ids.next(1), body), this.now, undefined);
     this.actor = liveInstance(record, planOf(blocks), env);
     this.turn = created(this.actor);
   }

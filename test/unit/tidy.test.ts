@@ -41,7 +41,7 @@ const COMPILES_SCHEMAS: ReadonlySet<string> = new Set([
 
 /** Of the ground floor: the machine's clock, its log, its files and its threads. */
 const IMPURE_GROUND =
-  /^src\/base\/(?:background-job|quota\/(?:fair-slots|last-used)|log|log-output|log-text|offload|offload-pool|package-files|real-clock|serial)\.ts$/;
+  /^src\/base\/(?:background-job|quota\/(?:fair-slots|last-used)|log|log-output|log-text|manual-clock|offload|offload-pool|package-files|real-clock|serial)\.ts$/;
 
 const isPure = ({ name }: Source) =>
   name.startsWith('src/core/') ||

@@ -6,7 +6,10 @@ import path from 'node:path';
 import { ROOT } from '../../helpers/docs.js';
 
 /** Of the package, what a server reads. */
-const SHIPPED = ['dist/server', 'dist/ui', 'src/db/migrations', 'src/cluster', 'package.json'];
+const SHIPPED = [
+  ...['dist/server', 'dist/swagger-ui', 'dist/ui'],
+  ...['src/db/migrations', 'src/cluster', 'package.json'],
+];
 const LATER = 9_999;
 
 /** A folder with what is shipped, built, and one migration more. The caller removes it. */

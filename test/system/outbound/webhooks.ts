@@ -177,6 +177,11 @@ export function describeWebhooks(api: Api, receiverOf: () => Receiver): void {
       assert.equal(reply.redelivered, true);
       assert.notEqual(reply.delivery_id, row.delivery_id);
       assert.deepEqual(await outboxOf(instance), []);
+      const actions = await tenant.get<Json[]>(`/actions?target=${row.id}`);
+      assert.deepEqual(
+        expectStatus(actions, 200).map(({ summary }) => summary),
+        [`redelivered webhook delivery ${row.id}`],
+      );
       const [attempt] = await attemptsOf(String(reply.delivery_id));
       assert.deepEqual([attempt?.attempt_number, attempt?.success], [1, true]);
       assert.equal((await redeliver(row.id)).status, 404);

@@ -73,7 +73,7 @@ test('a link that names a tenant leads to it, also after signing in and a reload
   await shown(tenant).waitFor();
 });
 
-test('a key is forgotten with its tab, and by signing out', async (visit) => {
+test('a key is forgotten with the last tab, and by signing out', async (visit) => {
   visit.complaints.allow(/401/);
   const { page, context } = visit;
   await signInByHand(visit, { ...at(), apiKey: DEFAULT_API_KEY, tenant: server.shop.tenant });
@@ -81,9 +81,11 @@ test('a key is forgotten with its tab, and by signing out', async (visit) => {
   await page.reload();
   await expectPage(page, 'Overview');
   assert.equal(await page.evaluate('document.cookie + JSON.stringify({ ...localStorage })'), '{}');
+  await page.goto('about:blank');
   const other = await context.newPage();
   await other.goto(`${server.api.url}/ui/`);
   await other.getByLabel('API key').waitFor();
+  await other.close();
   await page.goto(`${server.api.url}/ui/sequences/new`);
   await page.getByRole('textbox', { name: 'Definition as JSON' }).press('End');
   await page.keyboard.insertText(' ');

@@ -169,7 +169,7 @@ describe('an instance', { concurrency: 2 }, () => {
     await tenant.complete(await tenant.task(charge));
     await tenant.until(id, 'failed');
     await go(page, '/failures', 'Failures');
-    const many = await dialogOf(page, 'Retry all', 'Retry many instances?');
+    const many = await dialogOf(page, 'Retry…', 'Retry many instances?');
     await many.getByText('1 of them repeats external effects').waitFor();
   });
 
@@ -313,7 +313,7 @@ describe('what starts instances', { concurrency: 2 }, () => {
     await press(form, 'Create');
     const missing = await form.locator('input[type=password]:invalid').count();
     assert.equal(missing, 1, 'a signed request needs a secret');
-    await form.getByLabel('Started by').selectOption('An event');
+    await form.getByLabel('Fired by').selectOption('An event');
     await form.getByLabel('Event name').fill('refund.asked');
     await press(form, 'Create');
     await told(page, `Created: ${slug}`);
@@ -418,7 +418,7 @@ describe('who gets in, and with what', { concurrency: 2 }, () => {
     assert.deepEqual([limit?.key, limit?.max_count, limit?.window_seconds], ['mail', 5, 30]);
     await press(rowWith(page, 'mail'), 'Remove');
     await press(page.getByRole('dialog', { name: 'Remove the limit of mail?' }), 'Remove limit');
-    await told(page, 'Steps with the key mail are no longer limited.');
+    await told(page, 'The limit of mail was removed.');
     assert.deepEqual(await list(tenant, '/rate-limits'), []);
     await rowWith(page, 'mail').waitFor({ state: 'detached' });
 

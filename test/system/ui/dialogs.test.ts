@@ -54,7 +54,7 @@ test('what was done is told within the dialog that is open, and can be followed'
   await page.getByRole('link', { name: 'the instance' }).waitFor();
   await page.getByRole('button', { name: 'New schedule' }).click();
   await page.getByRole('dialog').getByRole('link', { name: 'the instance' }).click();
-  await page.waitForURL(/\/ui\/instances\//);
+  await page.waitForURL(/\/instances\//);
 });
 
 test('an action that fails says so where nothing else shows it', async (visit) => {

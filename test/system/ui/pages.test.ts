@@ -89,8 +89,24 @@ describe('every page', { concurrency: 2 }, () => {
   }
 });
 
+at(options)(
+  'what Ctrl-K finds: nobody is shut out, and nothing reaches over the edge',
+  async (visit) => {
+    const { page } = visit;
+    await enter(visit);
+    await open(page, server.api.url, '/limits', 'Limits');
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Find' }).fill('order');
+    await page
+      .getByRole('option', { name: /^order-/ })
+      .first()
+      .waitFor();
+    await expectGoodLooks(page);
+  },
+);
+
 /** Those of the navigation: what has an address below theirs is a part of them. */
-const NAVIGATED = PAGES.filter(({ path }) => typeof path === 'string' && /^\/\w*$/.test(path));
+const NAVIGATED = PAGES.filter(({ path }) => typeof path === 'string' && /^\/[\w-]*$/.test(path));
 
 describe('every page of a tenant that has nothing yet', { concurrency: 2 }, () => {
   const onPage = tabs(options, async (visit) => {
@@ -127,6 +143,8 @@ const DIALOGS = [
   { name: 'instance-waiting', presses: ['Actions', 'Send a signal…'], title: 'Send a signal' },
   { name: 'instances', presses: ['Pause'], title: 'Pause many instances?' },
   { name: 'schedules', presses: ['New schedule'], title: 'New schedule' },
+  { name: 'endpoints', presses: ['New endpoint'], title: 'New endpoint' },
+  { name: 'triggers', presses: ['New trigger'], title: 'New trigger' },
   { name: 'keys', presses: ['New key'], title: 'New API key' },
 ] as const;
 

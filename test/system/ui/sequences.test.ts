@@ -126,22 +126,22 @@ test('a new version shows what it changes before it is stored, and versions are 
     page
       .getByRole('row')
       .filter({ has: page.getByRole('cell', { name: new RegExp(`^${version}(?:,|$)`) }) });
-  await rowOf(5).getByText('on hold').waitFor();
+  await rowOf(5).getByText('on hold', { exact: true }).waitFor();
   await rowOf(5).getByRole('button', { name: 'Lift hold' }).click();
   await page.getByText('If version 5 is the newest, all new instances').waitFor();
   await expectNoAxeFindings(page);
   await page.getByRole('dialog').getByRole('button', { name: 'Lift hold' }).click();
-  await rowOf(5).getByText('on hold').waitFor({ state: 'detached' });
+  await rowOf(5).getByText('on hold', { exact: true }).waitFor({ state: 'detached' });
   assert.equal(await page.getByRole('button', { name: 'Lift hold' }).count(), 0);
 
   const row = rowOf(4);
   await row.getByRole('button', { name: 'Deprecate' }).click();
   await page.getByRole('button', { name: 'Deprecate version' }).click();
-  await row.getByText('deprecated').waitFor();
+  await row.getByText('deprecated', { exact: true }).waitFor();
   await row.getByRole('button', { name: 'Delete' }).click();
   await page.getByText('No instances will be deleted.').waitFor();
   await page.getByRole('button', { name: 'Delete version' }).click();
-  await row.getByText('deprecated').waitFor({ state: 'detached' });
+  await row.getByText('deprecated', { exact: true }).waitFor({ state: 'detached' });
   const left = await tenant.get<SequenceListed[]>('/sequences?name=grown');
   assert.deepEqual(column(left.body, 'version'), [5]);
 });

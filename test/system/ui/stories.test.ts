@@ -76,7 +76,7 @@ test('all instances of a reason are retried at once, and how many is said first'
   const { page } = visit;
   await start(page, '/failures', 'Failures');
   const reason = page.getByRole('row').filter({ hasText: REASONS.deadBank });
-  await reason.getByRole('button', { name: 'Retry all' }).click();
+  await reason.getByRole('button', { name: 'Retry…' }).click();
   const dialog = page.getByRole('dialog', { name: 'Retry many instances?' });
   await dialog.getByText('3 instances would be retried').waitFor();
   await dialog.getByRole('button', { name: 'Retry 3 instances' }).click();
@@ -264,8 +264,8 @@ test('filters live in the address: links, reloads and the back button keep them'
     );
   await table.getByText(REASONS.noAmount).first().waitFor();
   assert.deepEqual(await states(), new Set(['failed']));
-  await page.getByRole('button', { name: 'failed', exact: true }).click();
-  await page.getByRole('button', { name: 'cancelled', exact: true }).click();
+  await page.getByRole('button', { name: /^failed/ }).click();
+  await page.getByRole('button', { name: /^cancelled/ }).click();
   await table.getByText('cancelled', { exact: true }).first().waitFor();
   assert.equal(new URL(page.url()).searchParams.get('state'), 'cancelled');
   await page.getByLabel('Metadata').fill('customer=nobody');

@@ -1,0 +1,67 @@
+/**
+ * Failures as an incident: causes of a period, what they have in common, and a retry that is followed to its outcome.
+ *
+ * Cost: 6 s, since it retries instances in a Chromium.
+ */
+
+import assert from 'node:assert/strict';
+import type { BulkJob } from '../../schema/bulk-job.js';
+import { eventually, step, useSharedApi } from '../helpers/api.js';
+import { useBrowser } from '../helpers/browser.js';
+import { expectStatus } from '../helpers/client.js';
+import { open, signIn } from '../helpers/dashboard.js';
+import { DEFAULT_API_KEY } from '../helpers/engine.js';
+
+const api = useSharedApi();
+const test = useBrowser().at(() => ({ url: api.url, viewport: { width: 1280, height: 900 } }));
+
+test('a cause is opened, one instance is retried first, and the outcome stays on the page', async ({
+  page,
+  context,
+}) => {
+  const tenant = api.tenant();
+  const sequence = await tenant.sequence([step('a', 'fail', { params: { message: 'no 1' } })]);
+  for (const region of ['eu', 'eu', 'us']) {
+    await tenant.until(await tenant.create(sequence, { metadata: { region } }), 'failed');
+  }
+  await signIn(context, { apiKey: DEFAULT_API_KEY, tenant: tenant.name });
+  await open(page, api.url, '/failures?period=1h', 'Failures');
+  const row = page.getByRole('row').filter({ hasText: 'no #' });
+  await row.getByText('new', { exact: true }).waitFor();
+  await row.getByText('100%').waitFor();
+  await row.getByRole('button', { name: 'Details' }).click();
+  const common = page.getByRole('region', { name: 'In common' });
+  await common
+    .getByRole('listitem')
+    .filter({ hasText: /^eu67%67% of runs/ })
+    .waitFor();
+
+  await row.getByRole('button', { name: 'Retry…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('3 instances').first().waitFor();
+  await dialog.getByLabel('Retry', { exact: true }).selectOption('probe');
+  await dialog.getByRole('button', { name: 'Retry 1 instance' }).click();
+  const result = page.getByRole('dialog', { name: 'Result of the bulk change' });
+  await result.getByText('no 1').waitFor();
+  const retries = page.getByRole('table', { name: 'Recent retries' });
+  await retries.getByText('1 retried · 1 failed again').waitFor();
+
+  await result.getByRole('button', { name: 'Retry the others…' }).click();
+  await dialog.getByLabel('Retry', { exact: true }).selectOption('pace');
+  await dialog.getByLabel('Instances per minute').fill('1');
+  await dialog.getByRole('button', { name: 'Retry 3 instances' }).click();
+  await result.getByRole('button', { name: 'Done' }).click();
+  const paced = retries.getByRole('row').filter({ hasText: 'Retry, 1 per minute' });
+  await paced.getByRole('button', { name: 'Cancel' }).click();
+  await paced.getByText('cancelled', { exact: true }).waitFor();
+  await eventually(async () => {
+    const jobs = expectStatus(await tenant.get<BulkJob[]>('/instances/bulk/jobs'), 200);
+    assert.deepEqual(
+      jobs.map(({ state, applied }) => [state, applied]),
+      [
+        ['cancelled', 1],
+        ['completed', 1],
+      ],
+    );
+  });
+});

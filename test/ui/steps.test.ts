@@ -1,0 +1,74 @@
+/**
+ * The statistics of a sequence on its graph, and finding blocks in it.
+ *
+ * Cost: 6 s, since it reads pages in a Chromium.
+ */
+
+import assert from 'node:assert/strict';
+import { useSharedApi } from '../helpers/api.js';
+import { useBrowser } from '../helpers/browser.js';
+import { open, signIn } from '../helpers/dashboard.js';
+import { DEFAULT_API_KEY } from '../helpers/engine.js';
+import { useShop } from '../helpers/use-shop.js';
+
+const server = useShop(() => useSharedApi());
+const test = useBrowser().tabs(
+  () => ({ url: server.api.url, viewport: { width: 1280, height: 900 } }),
+  async ({ page, context }) => {
+    await signIn(context, { apiKey: DEFAULT_API_KEY, tenant: server.shop.tenant });
+    await open(page, server.api.url, addressOf('order-fulfilment 2'), /order-fulfilment/);
+  },
+);
+
+const addressOf = (name: string) => `/sequences/${server.shop.sequences.get(name)}`;
+
+test('each block shows its runs, and leads to the slowest of them', async ({ page }) => {
+  const card = page.getByRole('button', { name: /^charge,.* runs, .*p50 / });
+  await card.click();
+  const slowest = page.getByRole('table', { name: 'Slowest runs of charge' });
+  await slowest.getByRole('link').first().click();
+  await page.waitForURL(/\/instances\/[\w-]+\?block=/);
+  await page.goBack();
+  await page.getByRole('combobox', { name: 'Runs of' }).selectOption('15m');
+  await page.waitForURL(/span=15m/);
+  const table = page.getByRole('table', { name: 'Steps by share of time' });
+  await table.getByRole('link', { name: 'mail' }).click();
+  await page.getByRole('table', { name: 'Slowest runs of mail' }).waitFor();
+});
+
+test('a version without runs leads to the one that new instances get', async ({ page }) => {
+  await open(page, server.api.url, addressOf('order-fulfilment 3'), /order-fulfilment/);
+  await page.getByText('No step has run in this period.').waitFor();
+  await page.getByRole('link', { name: 'version 2', exact: true }).click();
+  await page.getByText('Serving: this version').waitFor();
+  await page
+    .getByRole('table', { name: 'Steps by share of time' })
+    .getByRole('link')
+    .first()
+    .waitFor();
+});
+
+test('a search marks the blocks that it finds, opens their groups, and goes to the next one', async ({
+  page,
+}) => {
+  await page.getByRole('button', { name: 'Depth 1' }).click();
+  const field = page.getByRole('searchbox', { name: 'Find a block' });
+  await field.fill('send_mail');
+  await field.press('Enter');
+  await page.locator('[data-found="target"]', { hasText: 'send_mail' }).waitFor();
+  await field.fill('no such block');
+  await page.getByRole('status').getByText('none').waitFor();
+  await field.press('Escape');
+  assert.equal(await field.inputValue(), '');
+});
+
+test('a timeline shows the slowest iterations first, and what the run waited for', async ({
+  page,
+}) => {
+  const id = [server.shop.instances.forEach].flat()[0];
+  await open(page, server.api.url, `/instances/${id}/timeline`, /invoice-run/);
+  await page.getByRole('combobox', { name: 'Order of iterations' }).selectOption('slowest');
+  await page.waitForURL(/order=slowest/);
+  await page.getByRole('button', { name: 'Critical path' }).click();
+  await page.getByText(/^\d+ attempts? one after the other/).waitFor();
+});
