@@ -28,7 +28,7 @@ with given as materialized (
 insert into sequences (id, tenant_id, namespace, name, version, deprecated, hold, status, definition, created_at)
 select r.id, r.tenant_id, r.namespace, r.name, r.version, coalesce(r.deprecated, false), coalesce(r.hold, false), coalesce(r.status, 'production'), r.definition, r.created_at
 from given r
-where not exists (select 1 from sequence_tombstones t where t.id = r.id)
+where not exists (select 1 from sequence_tombstones t where t.id = any(array[r.id]))
 on conflict do nothing
 returning id;
 
@@ -60,9 +60,9 @@ from json_to_recordset($1::json) as r(id uuid, created_at timestamptz)
 on conflict (id) do update set created_at = excluded.created_at;
 
 -- writer_apikey_insert
-insert into api_keys (id, tenant_id, name, capabilities, secret_hash, created_at, last_used_at, expires_at, revoked)
-select r.id, r.tenant_id, r.name, r.capabilities, r.secret_hash, r.created_at, r.last_used_at, r.expires_at, r.revoked
-from json_to_recordset($1::json) as r(id text, tenant_id text, name text, capabilities json, secret_hash text, created_at timestamptz, last_used_at timestamptz, expires_at timestamptz, revoked boolean);
+insert into api_keys (id, tenant_id, name, capabilities, secret_hash, created_at, last_used_at, expires_at, revoked, groups)
+select r.id, r.tenant_id, r.name, r.capabilities, r.secret_hash, r.created_at, r.last_used_at, r.expires_at, r.revoked, r.groups
+from json_to_recordset($1::json) as r(id text, tenant_id text, name text, capabilities json, secret_hash text, created_at timestamptz, last_used_at timestamptz, expires_at timestamptz, revoked boolean, groups text);
 
 -- writer_apikey_update
 update api_keys t set last_used_at = r.last_used_at, revoked = r.revoked
@@ -114,27 +114,39 @@ select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r
 from (select $1::uuid as id, $2::uuid as sequence_id, $3::text as tenant_id, $4::text as namespace, $5::text as state, $6::timestamptz as next_fire_at, $7::smallint as priority, $8::text as timezone, $9::json as metadata, $10::json as data, $11::json as config, $12::json as context_audit, $13::json as runtime, $14::json as execution, $15::text as concurrency_key, $16::integer as max_concurrency, $17::text as idempotency_key, $18::uuid as parent_instance_id, $19::json as creation_audit, $20::json as end_outputs, $21::integer as signal_count, $22::integer as audit_count, $23::timestamptz as created_at, $24::timestamptz as updated_at, $25::uuid as cron_schedule_id, $26::text as traceparent, $27::uuid as release_id, $28::text as release_variant, $29::json as failure, $30::bigint as timeout) as r;
 
 -- writer_gated_instance_insert
+with given as materialized (
+  select * from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, end_outputs json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text, failure json, timeout bigint)
+)
 insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, end_outputs, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
 select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.end_outputs, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure, r.timeout
-from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, end_outputs json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text, failure json, timeout bigint)
+from given r
+where not exists (select 1 from instance_keys t where t.id = any(array[r.id]))
 on conflict do nothing
 returning id;
 
 -- writer_gated_instance_insert_lines
-insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, end_outputs, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
-select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.end_outputs, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure, r.timeout
-from (
+with given as materialized (
+  select * from (
   select l.cells[1]::uuid as id, l.cells[2]::uuid as sequence_id, l.cells[3]::text as tenant_id, l.cells[4]::text as namespace, l.cells[5]::text as state, l.cells[6]::timestamptz as next_fire_at, l.cells[7]::smallint as priority, l.cells[8]::text as timezone, l.cells[9]::json as metadata, l.cells[10]::json as data, l.cells[11]::json as config, l.cells[12]::json as context_audit, l.cells[13]::json as runtime, l.cells[14]::json as execution, l.cells[15]::text as concurrency_key, l.cells[16]::integer as max_concurrency, l.cells[17]::text as idempotency_key, l.cells[18]::uuid as parent_instance_id, l.cells[19]::json as creation_audit, l.cells[20]::json as end_outputs, l.cells[21]::integer as signal_count, l.cells[22]::integer as audit_count, l.cells[23]::timestamptz as created_at, l.cells[24]::timestamptz as updated_at, l.cells[25]::uuid as cron_schedule_id, l.cells[26]::text as traceparent, l.cells[27]::uuid as release_id, l.cells[28]::text as release_variant, l.cells[29]::json as failure, l.cells[30]::bigint as timeout
   from (
     select string_to_array(line, E'\x1f', E'\x01') as cells
     from string_to_table($1::text, E'\x0a') as line offset 0) as l) as r
+)
+insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, end_outputs, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
+select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.end_outputs, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure, r.timeout
+from given r
+where not exists (select 1 from instance_keys t where t.id = any(array[r.id]))
 on conflict do nothing
 returning id;
 
 -- writer_gated_instance_insert_cells
+with given as materialized (
+  select * from (select $1::uuid as id, $2::uuid as sequence_id, $3::text as tenant_id, $4::text as namespace, $5::text as state, $6::timestamptz as next_fire_at, $7::smallint as priority, $8::text as timezone, $9::json as metadata, $10::json as data, $11::json as config, $12::json as context_audit, $13::json as runtime, $14::json as execution, $15::text as concurrency_key, $16::integer as max_concurrency, $17::text as idempotency_key, $18::uuid as parent_instance_id, $19::json as creation_audit, $20::json as end_outputs, $21::integer as signal_count, $22::integer as audit_count, $23::timestamptz as created_at, $24::timestamptz as updated_at, $25::uuid as cron_schedule_id, $26::text as traceparent, $27::uuid as release_id, $28::text as release_variant, $29::json as failure, $30::bigint as timeout) as r
+)
 insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, end_outputs, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
 select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.end_outputs, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure, r.timeout
-from (select $1::uuid as id, $2::uuid as sequence_id, $3::text as tenant_id, $4::text as namespace, $5::text as state, $6::timestamptz as next_fire_at, $7::smallint as priority, $8::text as timezone, $9::json as metadata, $10::json as data, $11::json as config, $12::json as context_audit, $13::json as runtime, $14::json as execution, $15::text as concurrency_key, $16::integer as max_concurrency, $17::text as idempotency_key, $18::uuid as parent_instance_id, $19::json as creation_audit, $20::json as end_outputs, $21::integer as signal_count, $22::integer as audit_count, $23::timestamptz as created_at, $24::timestamptz as updated_at, $25::uuid as cron_schedule_id, $26::text as traceparent, $27::uuid as release_id, $28::text as release_variant, $29::json as failure, $30::bigint as timeout) as r
+from given r
+where not exists (select 1 from instance_keys t where t.id = any(array[r.id]))
 on conflict do nothing
 returning id;
 
@@ -254,18 +266,26 @@ with doomed as (
     and e.tenant_id = i.tenant_id and e.current_instance_id = i.id
 ), instances_gone as (
   delete from instances t using doomed d where t.id = any(array[d.id])
+), instance_keys_gone as (
+  delete from instance_keys t using doomed d where t.instance_id = any(array[d.id])
 ), timers_gone as (
   delete from timers t using doomed d where t.instance_id = any(array[d.id])
 ), dead_letters_gone as (
   delete from dead_letters t using doomed d where t.instance_id = any(array[d.id])
+), search_terms_gone as (
+  delete from search_terms t using doomed d where t.instance_id = any(array[d.id])
 ), injected_blocks_gone as (
   delete from injected_blocks t using doomed d where t.instance_id = any(array[d.id])
 ), kin_notes_gone as (
   delete from kin_notes t using doomed d where t.to_id = any(array[d.id])
 ), permit_requests_gone as (
   delete from permit_requests t using doomed d where t.instance_id = any(array[d.id])
+), start_requests_gone as (
+  delete from start_requests t using doomed d where t.instance_id = any(array[d.id])
 ), bulk_changes_gone as (
   delete from bulk_changes t using doomed d where t.instance_id = any(array[d.id])
+), bulk_retries_gone as (
+  delete from bulk_retries t using doomed d where t.instance_id = any(array[d.id])
 ), worker_tasks_gone as (
   delete from worker_tasks t using doomed d where t.instance_id = any(array[d.id])
 ), effect_receipts_gone as (
@@ -288,6 +308,10 @@ with doomed as (
   delete from event_waits t using doomed d where t.instance_id = any(array[d.id])
 ), event_takes_gone as (
   delete from event_takes t using doomed d where t.instance_id = any(array[d.id])
+), cancel_waits_gone as (
+  delete from cancel_waits t using doomed d where t.instance_id = any(array[d.id])
+), event_cancels_gone as (
+  delete from event_cancels t using doomed d where t.instance_id = any(array[d.id])
 ), release_outcomes_gone as (
   delete from release_outcomes t using doomed d where t.instance_id = any(array[d.id])
 ), artifacts_gone as (
@@ -298,6 +322,22 @@ with doomed as (
   delete from effect_resolutions t using doomed d where t.instance_id = any(array[d.id])
 )
 select count(*) from doomed;
+
+-- writer_instancekey_insert
+insert into instance_keys (id, instance_id, tenant_id, idempotency_key, created_at)
+select r.id, r.instance_id, r.tenant_id, r.idempotency_key, r.created_at
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant_id text, idempotency_key text, created_at timestamptz);
+
+-- writer_gated_instancekey_insert
+with given as materialized (
+  select * from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant_id text, idempotency_key text, created_at timestamptz)
+)
+insert into instance_keys (id, instance_id, tenant_id, idempotency_key, created_at)
+select r.id, r.instance_id, r.tenant_id, r.idempotency_key, r.created_at
+from given r
+where not exists (select 1 from instances t where t.id = any(array[r.id]))
+on conflict do nothing
+returning id;
 
 -- writer_timer_clear
 delete from timers t
@@ -326,6 +366,30 @@ update dead_letters t set sequence_id = r.sequence_id
 from json_to_recordset($1::json) as r(instance_id uuid, sequence_id uuid)
 where t.instance_id = any(array[r.instance_id]);
 
+-- writer_searchterm_insert
+insert into search_terms (instance_id, term, tenant_id, created_at)
+select r.instance_id, r.term, r.tenant_id, r.created_at
+from json_to_recordset($1::json) as r(instance_id uuid, term text, tenant_id text, created_at timestamptz);
+
+-- writer_searchterm_insert_lines
+copy search_terms (instance_id, term, tenant_id, created_at) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
+
+-- writer_searchterm_insert_cells
+insert into search_terms (instance_id, term, tenant_id, created_at)
+select r.instance_id, r.term, r.tenant_id, r.created_at
+from (select $1::uuid as instance_id, $2::text as term, $3::text as tenant_id, $4::timestamptz as created_at) as r;
+
+-- writer_searchterm_clear
+delete from search_terms t
+using json_to_recordset($1::json) as r(instance_id uuid, term text)
+where t.instance_id = any(array[r.instance_id]) and t.term = r.term;
+
+-- writer_searchterm_set
+insert into search_terms (instance_id, term, tenant_id, created_at)
+select r.instance_id, r.term, r.tenant_id, r.created_at
+from json_to_recordset($1::json) as r(instance_id uuid, term text, tenant_id text, created_at timestamptz)
+on conflict (instance_id, term) do update set created_at = excluded.created_at;
+
 -- writer_injection_set
 insert into injected_blocks (instance_id, blocks)
 select r.instance_id, r.blocks
@@ -349,10 +413,21 @@ using json_to_recordset($1::json) as r(instance_id uuid)
 where t.instance_id = any(array[r.instance_id]);
 
 -- writer_permitrequest_set
-insert into permit_requests (instance_id, key_id, max_concurrency, number, created_at)
-select r.instance_id, r.key_id, r.max_concurrency, r.number, r.created_at
-from json_to_recordset($1::json) as r(instance_id uuid, key_id uuid, max_concurrency integer, number integer, created_at timestamptz)
-on conflict (instance_id) do update set number = excluded.number;
+insert into permit_requests (instance_id, key_id, max_concurrency, number, created_at, when_full, has_slot)
+select r.instance_id, r.key_id, r.max_concurrency, r.number, r.created_at, r.when_full, r.has_slot
+from json_to_recordset($1::json) as r(instance_id uuid, key_id uuid, max_concurrency integer, number integer, created_at timestamptz, when_full text, has_slot boolean)
+on conflict (instance_id) do update set number = excluded.number, when_full = excluded.when_full, has_slot = excluded.has_slot;
+
+-- writer_startrequest_clear
+delete from start_requests t
+using json_to_recordset($1::json) as r(instance_id uuid)
+where t.instance_id = any(array[r.instance_id]);
+
+-- writer_startrequest_set
+insert into start_requests (instance_id, key_id, max_starts, per_ms, burst, created_at)
+select r.instance_id, r.key_id, r.max_starts, r.per_ms, r.burst, r.created_at
+from json_to_recordset($1::json) as r(instance_id uuid, key_id uuid, max_starts integer, per_ms bigint, burst integer, created_at timestamptz)
+on conflict (instance_id) do update set key_id = excluded.key_id, max_starts = excluded.max_starts, per_ms = excluded.per_ms, burst = excluded.burst;
 
 -- writer_bulkchange_insert
 insert into bulk_changes (job_id, instance_id)
@@ -363,6 +438,17 @@ from json_to_recordset($1::json) as r(job_id uuid, instance_id uuid);
 delete from bulk_changes t
 using json_to_recordset($1::json) as r(job_id uuid, instance_id uuid)
 where t.job_id = any(array[r.job_id]) and t.instance_id = r.instance_id;
+
+-- writer_bulkretry_insert
+insert into bulk_retries (job_id, instance_id, retried_at)
+select r.job_id, r.instance_id, r.retried_at
+from json_to_recordset($1::json) as r(job_id uuid, instance_id uuid, retried_at timestamptz);
+
+-- writer_bulkretry_prune
+delete from bulk_retries t using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
+  select job_id, instance_id from bulk_retries where retried_at < r.before
+  order by retried_at limit 1000 offset 0) as old
+where t.job_id = old.job_id and t.instance_id = old.instance_id;
 
 -- writer_task_insert
 insert into worker_tasks (id, instance_id, created_at, timeout_ms, ownership_epoch, node, attempt, priority, idempotency_key, tenant_id, block_id, iteration, handler_name, queue_name, params, overlay, secrets, resume_checkpoint, history, rank, lost_claims, checkpoint_seq, claim_epoch, claimed_at, heartbeat_at, state, worker_id, withdrawn, completed_at, output, error_message, error_retryable)
@@ -484,9 +570,9 @@ from json_to_recordset($1::json) as r(instance_id uuid, key text, items json)
 on conflict (instance_id, key) do update set items = excluded.items;
 
 -- writer_signal_insert
-insert into signals (id, instance_id, seq, signal_type, payload, created_at, traceparent, status, taken_at, taken_by, sent_by)
-select r.id, r.instance_id, r.seq, r.signal_type, r.payload, r.created_at, r.traceparent, r.status, r.taken_at, r.taken_by, r.sent_by
-from json_to_recordset($1::json) as r(id uuid, instance_id uuid, seq integer, signal_type text, payload json, created_at timestamptz, traceparent text, status text, taken_at timestamptz, taken_by text, sent_by text);
+insert into signals (id, instance_id, seq, signal_type, payload, created_at, traceparent, status, taken_at, taken_by, sent_by, sent_groups)
+select r.id, r.instance_id, r.seq, r.signal_type, r.payload, r.created_at, r.traceparent, r.status, r.taken_at, r.taken_by, r.sent_by, r.sent_groups
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, seq integer, signal_type text, payload json, created_at timestamptz, traceparent text, status text, taken_at timestamptz, taken_by text, sent_by text, sent_groups text);
 
 -- writer_signal_update
 update signals t set status = r.status, taken_at = r.taken_at, taken_by = r.taken_by
@@ -494,13 +580,13 @@ from json_to_recordset($1::json) as r(instance_id uuid, seq integer, status text
 where t.instance_id = any(array[r.instance_id]) and t.seq = r.seq;
 
 -- writer_approval_insert
-insert into approvals (id, instance_id, tenant_id, namespace, sequence_id, block_id, path, iteration, prompt, gate, waiting_since, deadline, outcome, closed_at, answer)
-select r.id, r.instance_id, r.tenant_id, r.namespace, r.sequence_id, r.block_id, r.path, r.iteration, r.prompt, r.gate, r.waiting_since, r.deadline, r.outcome, r.closed_at, r.answer
-from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant_id text, namespace text, sequence_id uuid, block_id text, path text, iteration text, prompt text, gate json, waiting_since timestamptz, deadline timestamptz, outcome text, closed_at timestamptz, answer json);
+insert into approvals (id, instance_id, tenant_id, namespace, sequence_id, block_id, path, iteration, prompt, gate, waiting_since, deadline, outcome, closed_at, answer, approvers)
+select r.id, r.instance_id, r.tenant_id, r.namespace, r.sequence_id, r.block_id, r.path, r.iteration, r.prompt, r.gate, r.waiting_since, r.deadline, r.outcome, r.closed_at, r.answer, r.approvers
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant_id text, namespace text, sequence_id uuid, block_id text, path text, iteration text, prompt text, gate json, waiting_since timestamptz, deadline timestamptz, outcome text, closed_at timestamptz, answer json, approvers text);
 
 -- writer_approval_update
-update approvals t set sequence_id = r.sequence_id, path = r.path, prompt = r.prompt, gate = r.gate, deadline = r.deadline
-from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, path text, prompt text, gate json, deadline timestamptz)
+update approvals t set sequence_id = r.sequence_id, path = r.path, prompt = r.prompt, gate = r.gate, deadline = r.deadline, approvers = r.approvers
+from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, path text, prompt text, gate json, deadline timestamptz, approvers text)
 where t.id = any(array[r.id]);
 
 -- writer_approval_close
@@ -522,9 +608,9 @@ select r.instance_id, r.seq, r.tenant_id, r.entries, r.created_at
 from (select $1::uuid as instance_id, $2::integer as seq, $3::text as tenant_id, $4::json as entries, $5::timestamptz as created_at) as r;
 
 -- writer_steplog_insert
-insert into step_logs (id, instance_id, entries, created_at)
-select r.id, r.instance_id, r.entries, r.created_at
-from json_to_recordset($1::json) as r(id uuid, instance_id uuid, entries json, created_at timestamptz);
+insert into step_logs (id, instance_id, tenant, entries, created_at)
+select r.id, r.instance_id, r.tenant, r.entries, r.created_at
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant text, entries json, created_at timestamptz);
 
 -- writer_checkpoint_insert
 insert into checkpoints (id, instance_id, checkpoint_data, created_at)
@@ -564,9 +650,18 @@ delete from rate_grants g using json_to_recordset($1::json) as r(limit_id uuid, 
 where g.limit_id = r.limit_id and g.granted_at < r.before;
 
 -- writer_rategrant_insert
-insert into rate_grants (limit_id, granted_at, id, count)
-select r.limit_id, r.granted_at, r.id, r.count
-from json_to_recordset($1::json) as r(limit_id uuid, granted_at timestamptz, id uuid, count integer);
+insert into rate_grants (limit_id, granted_at, id, count, tenant_id)
+select r.limit_id, r.granted_at, r.id, r.count, r.tenant_id
+from json_to_recordset($1::json) as r(limit_id uuid, granted_at timestamptz, id uuid, count integer, tenant_id text);
+
+-- writer_startgrant_prune
+delete from start_grants g using json_to_recordset($1::json) as r(key_id uuid, before timestamptz)
+where g.key_id = r.key_id and g.granted_at < r.before;
+
+-- writer_startgrant_insert
+insert into start_grants (key_id, granted_at, id, tenant_id, count)
+select r.key_id, r.granted_at, r.id, r.tenant_id, r.count
+from json_to_recordset($1::json) as r(key_id uuid, granted_at timestamptz, id uuid, tenant_id text, count integer);
 
 -- writer_event_insert
 insert into events (id, key_id, seq, tenant_id, event_name, producer_event_id, correlation_key, payload, status, matched, targets, created_at, expires_at, ended_at, fires)
@@ -613,6 +708,71 @@ select r.instance_id, r.event_id, r.wait_id, r.block_id, r.outcome, r.taken_at
 from json_to_recordset($1::json) as r(instance_id uuid, event_id uuid, wait_id uuid, block_id text, outcome text, taken_at timestamptz)
 on conflict (instance_id, event_id, wait_id) do nothing;
 
+-- writer_cancelwait_clear
+delete from cancel_waits t
+using json_to_recordset($1::json) as r(instance_id uuid, key_id uuid)
+where t.instance_id = any(array[r.instance_id]) and t.key_id = r.key_id;
+
+-- writer_cancelwait_set
+insert into cancel_waits (instance_id, key_id)
+select r.instance_id, r.key_id
+from json_to_recordset($1::json) as r(instance_id uuid, key_id uuid)
+on conflict (instance_id, key_id) do update set key_id = excluded.key_id;
+
+-- writer_eventcancel_insert
+insert into event_cancels (instance_id, event_id, outcome, taken_at)
+select r.instance_id, r.event_id, r.outcome, r.taken_at
+from json_to_recordset($1::json) as r(instance_id uuid, event_id uuid, outcome text, taken_at timestamptz)
+on conflict (instance_id, event_id) do nothing;
+
+-- writer_eventcancel_order
+insert into event_cancels (instance_id, event_id)
+select w.instance_id, r.event_id
+from json_to_recordset($1::json) as r(event_id uuid, key_id uuid) join cancel_waits w on w.key_id = any(array[r.key_id])
+on conflict (instance_id, event_id) do nothing;
+
+-- writer_eventcancel_settle
+update event_cancels t set outcome = r.outcome, taken_at = r.taken_at
+from json_to_recordset($1::json) as r(instance_id uuid, event_id uuid, outcome text, taken_at timestamptz)
+where t.instance_id = any(array[r.instance_id]) and t.event_id = r.event_id
+  and t.outcome is null;
+
+-- writer_eventcancel_handover
+insert into event_cancels (instance_id, event_id, outcome, taken_at)
+select r.instance_id, r.event_id, case when not w.is_awaited then 'ended' end,
+  case when not w.is_awaited then r.taken_at end
+from json_to_recordset($1::json) as r(instance_id uuid, event_id uuid, key_id uuid, name_id uuid, taken_at timestamptz) cross join lateral (
+  select exists (select 1 from cancel_waits c
+    where c.instance_id = any(array[r.instance_id]) and c.key_id in (r.key_id, r.name_id) offset 0
+  ) as is_awaited) w
+where exists (select 1 from instances i where i.id = any(array[r.instance_id]) offset 0)
+on conflict (instance_id, event_id) do nothing;
+
+-- writer_eventcancel_drop
+delete from event_cancels t
+using json_to_recordset($1::json) as r(instance_id uuid)
+where t.instance_id = any(array[r.instance_id]);
+
+-- writer_collectedwait_insert
+insert into collected_waits (pending_id, seq, key_id, tenant_id)
+select r.pending_id, r.seq, r.key_id, r.tenant_id
+from json_to_recordset($1::json) as r(pending_id uuid, seq integer, key_id uuid, tenant_id text);
+
+-- writer_collectedwait_clear
+delete from collected_waits t using json_to_recordset($1::json) as r(pending_id uuid, from_seq integer, to_seq integer)
+where t.pending_id = any(array[r.pending_id]) and t.seq between r.from_seq and r.to_seq;
+
+-- writer_collectedcancel_order
+insert into collected_cancels (pending_id, event_id, seq, tenant_id)
+select w.pending_id, r.event_id, w.seq, w.tenant_id
+from json_to_recordset($1::json) as r(event_id uuid, key_id uuid) join collected_waits w on w.key_id = any(array[r.key_id])
+on conflict (pending_id, event_id, seq) do nothing;
+
+-- writer_collectedcancel_clear
+delete from collected_cancels t
+using json_to_recordset($1::json) as r(pending_id uuid, event_id uuid, seq integer)
+where t.pending_id = any(array[r.pending_id]) and t.event_id = r.event_id and t.seq = r.seq;
+
 -- writer_cron_clear
 delete from cron_schedules t
 using json_to_recordset($1::json) as r(id uuid)
@@ -624,16 +784,52 @@ select r.id, r.tenant_id, r.namespace, r.sequence_id, r.sequence, r.version, r.c
 from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, sequence_id uuid, sequence text, version integer, cron_expr text, timezone text, enabled boolean, metadata json, context json, priority text, timeout bigint, overlap_policy text, skipped_fires integer, last_skipped_at timestamptz, last_triggered_at timestamptz, next_fire_at timestamptz, last_error text, created_at timestamptz, updated_at timestamptz)
 on conflict (id) do update set cron_expr = excluded.cron_expr, timezone = excluded.timezone, enabled = excluded.enabled, metadata = excluded.metadata, context = excluded.context, priority = excluded.priority, timeout = excluded.timeout, overlap_policy = excluded.overlap_policy, skipped_fires = excluded.skipped_fires, last_skipped_at = excluded.last_skipped_at, last_triggered_at = excluded.last_triggered_at, next_fire_at = excluded.next_fire_at, last_error = excluded.last_error, updated_at = excluded.updated_at;
 
+-- writer_pendingstart_clear
+delete from pending_starts t
+using json_to_recordset($1::json) as r(id uuid)
+where t.id = any(array[r.id]);
+
+-- writer_pendingstart_set
+insert into pending_starts (id, key_id, tenant_id, namespace, sequence, kind, key, creation, count, cancelled, bytes, created_at, starts_at, error)
+select r.id, r.key_id, r.tenant_id, r.namespace, r.sequence, r.kind, r.key, r.creation, r.count, r.cancelled, r.bytes, r.created_at, r.starts_at, r.error
+from json_to_recordset($1::json) as r(id uuid, key_id uuid, tenant_id text, namespace text, sequence text, kind text, key text, creation json, count integer, cancelled integer, bytes integer, created_at timestamptz, starts_at timestamptz, error text)
+on conflict (id) do update set creation = excluded.creation, count = excluded.count, cancelled = excluded.cancelled, bytes = excluded.bytes, starts_at = excluded.starts_at, error = excluded.error;
+
+-- writer_pendingstart_update
+update pending_starts t set count = r.count, cancelled = r.cancelled, bytes = r.bytes, starts_at = r.starts_at, error = r.error
+from json_to_recordset($1::json) as r(id uuid, count integer, cancelled integer, bytes integer, starts_at timestamptz, error text)
+where t.id = any(array[r.id]);
+
+-- writer_collecteditem_insert
+insert into collected_items (pending_id, seq, tenant_id, data)
+select r.pending_id, r.seq, r.tenant_id, r.data
+from json_to_recordset($1::json) as r(pending_id uuid, seq integer, tenant_id text, data json);
+
+-- writer_collecteditem_clear
+delete from collected_items t
+using json_to_recordset($1::json) as r(pending_id uuid)
+where t.pending_id = any(array[r.pending_id]);
+
+-- writer_collecteditem_remove
+delete from collected_items t
+using json_to_recordset($1::json) as r(pending_id uuid, seq integer)
+where t.pending_id = any(array[r.pending_id]) and t.seq = r.seq;
+
+-- writer_startkey_drop
+delete from instance_keys t
+using json_to_recordset($1::json) as r(instance_id uuid)
+where t.instance_id = any(array[r.instance_id]);
+
 -- writer_trigger_clear
 delete from triggers t
 using json_to_recordset($1::json) as r(slug text)
 where t.slug = any(array[r.slug]);
 
 -- writer_trigger_set
-insert into triggers (slug, tenant_id, namespace, sequence_name, version, trigger_type, secret, config, event_name, enabled, created_at, updated_at)
-select r.slug, r.tenant_id, r.namespace, r.sequence_name, r.version, r.trigger_type, r.secret, r.config, r.event_name, r.enabled, r.created_at, r.updated_at
-from json_to_recordset($1::json) as r(slug text, tenant_id text, namespace text, sequence_name text, version integer, trigger_type text, secret json, config json, event_name text, enabled boolean, created_at timestamptz, updated_at timestamptz)
-on conflict (slug) do update set sequence_name = excluded.sequence_name, version = excluded.version, secret = excluded.secret, config = excluded.config, event_name = excluded.event_name, enabled = excluded.enabled, updated_at = excluded.updated_at;
+insert into triggers (slug, tenant_id, namespace, sequence_name, version, trigger_type, secret, config, publish, verify, event_name, enabled, created_at, updated_at)
+select r.slug, r.tenant_id, r.namespace, r.sequence_name, r.version, r.trigger_type, r.secret, r.config, r.publish, r.verify, r.event_name, r.enabled, r.created_at, r.updated_at
+from json_to_recordset($1::json) as r(slug text, tenant_id text, namespace text, sequence_name text, version integer, trigger_type text, secret json, config json, publish json, verify json, event_name text, enabled boolean, created_at timestamptz, updated_at timestamptz)
+on conflict (slug) do update set sequence_name = excluded.sequence_name, version = excluded.version, secret = excluded.secret, config = excluded.config, publish = excluded.publish, verify = excluded.verify, event_name = excluded.event_name, enabled = excluded.enabled, updated_at = excluded.updated_at;
 
 -- writer_credential_clear
 delete from credentials t
@@ -712,14 +908,25 @@ select r.tenant_id, r.worker_id, r.handler_name, coalesce(r.queue_name, ''), r.v
 from json_to_recordset($1::json) as r(tenant_id text, worker_id text, handler_name text, queue_name text, version text, last_seen_at timestamptz)
 on conflict (tenant_id, worker_id, handler_name, queue_name) do update set version = excluded.version, last_seen_at = excluded.last_seen_at;
 
+-- writer_workerendpoint_clear
+delete from worker_endpoints t
+using json_to_recordset($1::json) as r(tenant_id text, name text)
+where t.tenant_id = any(array[r.tenant_id]) and t.name = r.name;
+
+-- writer_workerendpoint_set
+insert into worker_endpoints (tenant_id, name, handlers, url, secret, concurrency, timeout_ms, enabled, receives_secrets, created_at, updated_at)
+select r.tenant_id, r.name, r.handlers, r.url, r.secret, r.concurrency, r.timeout_ms, r.enabled, r.receives_secrets, r.created_at, r.updated_at
+from json_to_recordset($1::json) as r(tenant_id text, name text, handlers json, url text, secret json, concurrency integer, timeout_ms integer, enabled boolean, receives_secrets boolean, created_at timestamptz, updated_at timestamptz)
+on conflict (tenant_id, name) do update set handlers = excluded.handlers, url = excluded.url, secret = excluded.secret, concurrency = excluded.concurrency, timeout_ms = excluded.timeout_ms, enabled = excluded.enabled, receives_secrets = excluded.receives_secrets, updated_at = excluded.updated_at;
+
 -- writer_bulkjob_insert
-insert into bulk_jobs (id, tenant_id, operation, request, state, matched, applied, skipped, failed, repeats_effects, error, place, traceparent, asked_by, created_at, updated_at, ended_at)
-select r.id, r.tenant_id, r.operation, r.request, r.state, r.matched, r.applied, r.skipped, r.failed, r.repeats_effects, r.error, r.place, r.traceparent, r.asked_by, r.created_at, r.updated_at, r.ended_at
-from json_to_recordset($1::json) as r(id uuid, tenant_id text, operation text, request json, state text, matched integer, applied integer, skipped integer, failed integer, repeats_effects integer, error text, place text, traceparent text, asked_by text, created_at timestamptz, updated_at timestamptz, ended_at timestamptz);
+insert into bulk_jobs (id, tenant_id, operation, request, state, matched, applied, skipped, failed, repeats_effects, error, place, traceparent, asked_by, created_at, updated_at, ended_at, next_at)
+select r.id, r.tenant_id, r.operation, r.request, r.state, r.matched, r.applied, r.skipped, r.failed, r.repeats_effects, r.error, r.place, r.traceparent, r.asked_by, r.created_at, r.updated_at, r.ended_at, r.next_at
+from json_to_recordset($1::json) as r(id uuid, tenant_id text, operation text, request json, state text, matched integer, applied integer, skipped integer, failed integer, repeats_effects integer, error text, place text, traceparent text, asked_by text, created_at timestamptz, updated_at timestamptz, ended_at timestamptz, next_at timestamptz);
 
 -- writer_bulkjob_update
-update bulk_jobs t set state = r.state, matched = r.matched, applied = r.applied, skipped = r.skipped, failed = r.failed, repeats_effects = r.repeats_effects, error = r.error, place = r.place, updated_at = r.updated_at, ended_at = r.ended_at
-from json_to_recordset($1::json) as r(id uuid, state text, matched integer, applied integer, skipped integer, failed integer, repeats_effects integer, error text, place text, updated_at timestamptz, ended_at timestamptz)
+update bulk_jobs t set state = r.state, matched = r.matched, applied = r.applied, skipped = r.skipped, failed = r.failed, repeats_effects = r.repeats_effects, error = r.error, place = r.place, updated_at = r.updated_at, ended_at = r.ended_at, next_at = r.next_at
+from json_to_recordset($1::json) as r(id uuid, state text, matched integer, applied integer, skipped integer, failed integer, repeats_effects integer, error text, place text, updated_at timestamptz, ended_at timestamptz, next_at timestamptz)
 where t.id = any(array[r.id]);
 
 -- writer_bulkjob_clear
@@ -744,6 +951,42 @@ insert into activity (tenant_id, at, shard, created, completed, failed, cancelle
 select r.tenant_id, r.at, r.shard, r.created, r.completed, r.failed, r.cancelled, r.durations
 from json_to_recordset($1::json) as r(tenant_id text, at timestamptz, shard smallint, created integer, completed integer, failed integer, cancelled integer, durations json)
 on conflict (tenant_id, at, shard) do update set created = excluded.created, completed = excluded.completed, failed = excluded.failed, cancelled = excluded.cancelled, durations = excluded.durations;
+
+-- writer_stepactivity_prune
+delete from step_activity t using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
+  select tenant_id, sequence_id, at, shard from step_activity where at < r.before
+  order by at limit 1000 offset 0) as old
+where t.tenant_id = old.tenant_id and t.sequence_id = old.sequence_id and t.at = old.at and t.shard = old.shard;
+
+-- writer_stepactivity_set
+insert into step_activity (tenant_id, sequence_id, at, shard, blocks)
+select r.tenant_id, r.sequence_id, r.at, r.shard, r.blocks
+from json_to_recordset($1::json) as r(tenant_id text, sequence_id uuid, at timestamptz, shard smallint, blocks json)
+on conflict (tenant_id, sequence_id, at, shard) do update set blocks = excluded.blocks;
+
+-- writer_queueminute_prune
+delete from queue_minutes t using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
+  select tenant_id, handler_name, queue_name, at, shard from queue_minutes where at < r.before
+  order by at limit 1000 offset 0) as old
+where t.tenant_id = old.tenant_id and t.handler_name = old.handler_name and t.queue_name = old.queue_name and t.at = old.at and t.shard = old.shard;
+
+-- writer_queueminute_set
+insert into queue_minutes (tenant_id, handler_name, queue_name, at, shard, arrived, taken, withdrawn, ended, longest_wait)
+select r.tenant_id, r.handler_name, r.queue_name, r.at, r.shard, r.arrived, r.taken, r.withdrawn, r.ended, r.longest_wait
+from json_to_recordset($1::json) as r(tenant_id text, handler_name text, queue_name text, at timestamptz, shard smallint, arrived integer, taken integer, withdrawn integer, ended integer, longest_wait bigint)
+on conflict (tenant_id, handler_name, queue_name, at, shard) do update set arrived = excluded.arrived, taken = excluded.taken, withdrawn = excluded.withdrawn, ended = excluded.ended, longest_wait = excluded.longest_wait;
+
+-- writer_action_insert
+insert into actions (id, tenant_id, at, by, key_id, operation, kind, target, details)
+select r.id, r.tenant_id, r.at, r.by, r.key_id, r.operation, r.kind, r.target, r.details
+from json_to_recordset($1::json) as r(id uuid, tenant_id text, at timestamptz, by text, key_id text, operation text, kind text, target text, details json)
+on conflict (id) do nothing;
+
+-- writer_action_prune
+delete from actions t using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
+  select id from actions where at < r.before
+  order by at, id limit 1000 offset 0) as old
+where t.id = old.id;
 
 -- writer_execution_insert
 insert into continuity_executions (continuity_id, tenant_id, current_instance_id, owner_runtime_id, epoch, state, version, updated_at)
