@@ -35,6 +35,7 @@ COPY --from=build /app/package.json ./
 COPY LICENSE NOTICE THIRD-PARTY-LICENSES.txt ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist/server ./dist/server
+COPY --from=build /app/dist/swagger-ui ./dist/swagger-ui
 COPY --from=build /app/dist/ui ./dist/ui
 COPY --from=build /app/src/db/migrations ./src/db/migrations
 COPY --from=build /app/src/cluster/schema.sql ./src/cluster/schema.sql
