@@ -279,11 +279,15 @@ describe('a worker endpoint', () => {
     await put({ enabled: true, url: 'http://127.0.0.1:9/' });
     assert.deepEqual(own(await workers())?.handlers, [handler]);
     assert.equal((await queue())?.workers, 1);
-    const explained = await tenant.get<InstanceExplanation>(`/instances/${id}/explain`);
-    assert.match(
-      explained.body.summary,
-      /the worker endpoint e-.* gets tasks|The worker endpoint:/,
-    );
+    // Claimed while a delivery is tried.
+    const next = await eventually(async () => {
+      const path = `/instances/${id}/explain`;
+      const explained = expectStatus(await tenant.get<InstanceExplanation>(path), 200);
+      assert.match(explained.summary, /the worker endpoint e-.* gets tasks/);
+      return explained.next.find(({ action }) => action === 'look_at_endpoint');
+    });
+    const looked = await tenant.get<WorkerEndpoint>(next!.path);
+    assert.equal(expectStatus(looked, 200).name, name);
   });
 });
 

@@ -377,9 +377,14 @@ const ACTIONS: Readonly<
       const why = 'Shows why the instance that holds a slot waits.';
       return get('look_at_holder', `/instances/${instance_id}/explain`, why);
     }),
-  task: ({ handler, queue }, _at, state) => {
+  task: ({ handler, queue, workers }, _at, state) => {
     // The task is not offered: the instance is paused, deferred, or has no slot.
     if (state === 'paused' || state === 'scheduled') return [];
+    const { polled_lately: lately = 0, endpoints = [] } = workers ?? {};
+    if (lately === 0 && endpoints.length > 0) {
+      const why = 'Shows whether it is paused, until when, and its last error.';
+      return endpoints.map((name) => get('look_at_endpoint', `/worker-endpoints/${name}`, why));
+    }
     const path = queue == null ? '/workers/tasks/poll' : '/workers/tasks/poll/queue';
     const worker = { handler_name: handler ?? '', worker_id: 'my-worker' };
     const body = queue == null ? worker : { ...worker, queue_name: queue };
