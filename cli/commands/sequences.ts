@@ -28,10 +28,12 @@ import {
   validateDefinition,
 } from '../definitions.js';
 import { CommandError, EXIT, type ExitCode, usageError } from '../exit.js';
+import { treeLines } from '../instance-tree.js';
 import type { Output } from '../output.js';
 import { byName } from '../sequence-names.js';
 import type { Session } from '../session.js';
-import { ago, memberText, spanText } from '../table.js';
+import { ago, memberText, spanText, toned } from '../table.js';
+import { toneOf } from '../tones.js';
 import { isId, VERSION_REFERENCE, versionGiven } from '../version-reference.js';
 import { timeOf } from './selection.js';
 import { migrateMany, versionOf } from './sequence-migration.js';
@@ -162,6 +164,39 @@ const validate: Command = {
     ),
 };
 
+const dryRun: Command = {
+  name: 'sequences dry-run',
+  summary:
+    'Run definitions without publishing them, on the initial data of an instance and without outside effects; exits with 1 unless they complete.',
+  args: [FILES],
+  options: [
+    { flags: '--on <id>', about: 'The id of the instance with the data and config (required).' },
+  ],
+  run: async (session, given) => {
+    const { client, out } = session;
+    const id = given.required('on');
+    let hasFailed = false;
+    const exit = await eachDefinition(
+      session,
+      given,
+      async ({ definition }) => {
+        await validateDefinition(client, definition, false);
+        const run = await client.instances.dryRun(id, { version: 1, ...definition });
+        if (run.state !== 'completed') hasFailed = true;
+        return { name: definition.name, ...run };
+      },
+      ({ name, state, failure, tree }) => {
+        out.line(`${memberText(name)}: ${toned(state, toneOf(state), out.paint)}`);
+        if (failure !== null) {
+          out.line(`  ${memberText(failure.path)}: ${memberText(failure.message)}`);
+        }
+        for (const line of treeLines(session, tree)) out.line(`  ${line}`);
+      },
+    );
+    return exit ?? (hasFailed ? EXIT.failed : undefined);
+  },
+};
+
 const diff: Command = {
   name: 'sequences diff',
   summary: 'Show the differences between two published versions; exits with 1 if there are any.',
@@ -258,6 +293,7 @@ function definitionGiven(session: Session, given: Given): Promise<SequenceDefini
 export const SEQUENCE_COMMANDS: readonly Command[] = [
   apply,
   validate,
+  dryRun,
   diff,
   migrateMany,
   changing({

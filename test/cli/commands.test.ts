@@ -136,6 +136,28 @@ test('validation tells every mistake with its place, and ends with 1', async () 
   assert.equal(await ok('sequences validate', good), 'good: valid\n');
 });
 
+test('a definition runs dry on the data of an instance before it is published', async () => {
+  await apply('paid', NOBODY);
+  const started = await ok('instances start paid', '--data', '{"amount": 7}');
+  const on = ['--on', started.trim()];
+  const blocks = [
+    step('sum', 'transform', { params: { all: '{{ data.amount }}' } }),
+    step('charge', 'bank'),
+  ];
+  const next = file('paid2.json', { name: 'paid', blocks });
+  const told = await ok('sequences dry-run', next, ...on);
+  assert.match(told, /^paid: completed\n {2}completed +sum step.*\n {2}completed +charge step/);
+  const answers = await json<{ outputs: { sum: object } }[]>('sequences dry-run', next, ...on);
+  assert.deepEqual(column(column(answers, 'outputs'), 'sum'), [{ all: 7 }]);
+  assert.match(await ok('sequences list --name paid'), /^paid +1 /m);
+  const failing = file('paid3.json', { name: 'paid', blocks: [step('no', 'fail')] });
+  const { code, out } = await run('sequences dry-run', failing, ...on);
+  assert.deepEqual([code, out.split('\n', 1)], [1, ['paid: failed']]);
+  const wrong = file('paid4.json', { name: 'paid', blocks: [{ type: 'stp', id: 'x' }] });
+  await refused(1, /did you mean step\?/, 'sequences dry-run', wrong, ...on);
+  await refused(2, /--on is required/, 'sequences dry-run', next);
+});
+
 test('two versions are compared by what changes for a new instance', async () => {
   const { code, out } = await run('sequences diff hello 1 2');
   assert.equal(code, 1);
