@@ -191,13 +191,16 @@ function stop(
   if (isTerminal(run.snapshot.state)) return 'set';
   cutAll(run);
   if (state === 'failed') {
-    execution.y ??= failureOfWhole(failure.code, failure.message, env.now);
+    // Whoever retries it has to know that somebody cancelled it.
+    const message = execution.x === 1 ? failure.message + NOT_CANCELLED : failure.message;
+    execution.y ??= failureOfWhole(failure.code, message, env.now);
   } else if (state === 'completed') clearErrors(run);
   end(run, state === 'completed' ? COMPLETED : state === 'failed' ? FAILED : CANCELLED);
   return 'set';
 }
 
 const BY_REQUEST = { code: 'failed_by_request', message: 'failed by request' } as const;
+const NOT_CANCELLED = '; its cancellation had not finished, and a retry continues the flow';
 
 function pause(run: Evaluation, byParent: true | undefined): Applied {
   const { snapshot, execution } = run;

@@ -241,6 +241,14 @@ describe('what is cut off and cannot clean up', () => {
     scope(thrown).after('cancel', 'fail ship').shows({ state: 'cancelled' });
   });
 
+  test('is given up by a hard stop, and the failure tells that a retry continues what was cancelled', () => {
+    const player = play([order]).after('cancel', STOP).shows({ state: 'failed' });
+    assert.match(player.snapshot.execution.y?.message ?? '', /its cancellation had not finished/);
+    player.after('retry').shows({ atWork: ['charge'] });
+    const other = play([work('charge')]).after(STOP);
+    assert.equal(other.snapshot.execution.y?.message, 'failed by request');
+  });
+
   test('is given up by another cancel', () => {
     play([order]).after('cancel', 'fail notify', 'cancel').shows({ state: 'cancelled' });
   });
