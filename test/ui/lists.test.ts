@@ -10,7 +10,14 @@ import type { Page } from 'playwright-core';
 import { REASONS } from '../../scripts/dashboard/shop/shop.js';
 import { useSharedApi } from '../helpers/api.js';
 import { useBrowser } from '../helpers/browser.js';
-import { expectPage, open, signIn } from '../helpers/dashboard.js';
+import {
+  expectNoHorizontalScroll,
+  expectNoLayoutShift,
+  expectPage,
+  open,
+  signIn,
+  watchLayoutShifts,
+} from '../helpers/dashboard.js';
 import { DEFAULT_API_KEY } from '../helpers/engine.js';
 import { useShop } from '../helpers/use-shop.js';
 
@@ -120,6 +127,70 @@ test('all matches are exported as CSV, with the columns of the list', async ({ p
   const { failed } = await server.shop.client.instances.counts();
   assert.equal(lines.length, failed);
   assert.match(lines[0] ?? '', /^[0-9a-f-]{36},failed,/);
+});
+
+test('the filters keep their places when the counts arrive', async ({ page, context }) => {
+  await watchLayoutShifts(context);
+  await page.setViewportSize({ width: 1024, height: 768 });
+  let count = () => {};
+  const isListed = new Promise<void>((resolve) => {
+    count = resolve;
+  });
+  await page.route('**/instances/counts*', async (route) => {
+    await isListed;
+    await route.continue();
+  });
+  await start(page, '/instances', 'Instances');
+  count();
+  await page.getByText(/^Total \d/).waitFor();
+  await expectNoLayoutShift(page);
+});
+
+test('long names and values leave all columns in sight', async ({ page }) => {
+  const [name, customer] = ['long-'.repeat(20), 'v'.repeat(300)];
+  const { client, sequences } = server.shop;
+  await client.instances.create({
+    sequence_id: sequences.get('parcel 1'),
+    context: { data: {} },
+    metadata: { customer, [name]: customer },
+  });
+  const columns = ['sequence', 'step', 'duration', 'attempts', `metadata.${name}`, 'changed'];
+  const metadata = `customer=${customer}`;
+  const query = new URLSearchParams({ columns: columns.join(','), metadata });
+  await start(page, `/instances?${query}`, 'Instances');
+  const head = page.getByRole('columnheader', { name: 'Changed' });
+  for (const width of [1280, 1920]) {
+    await page.setViewportSize({ width, height: 900 });
+    const { x, width: own } = (await head.boundingBox()) ?? { x: 0, width: 0 };
+    // The width of the window is used.
+    assert.ok(x + own <= width && x + own > width - 60, `ends at ${x + own} of ${width}`);
+  }
+  await page.setViewportSize({ width: 390, height: 844 });
+  await expectNoHorizontalScroll(page);
+});
+
+test('the lines of a tail keep still under the pointer, and say of when they are', async ({
+  page,
+}) => {
+  await page.clock.install();
+  await start(page, '/logs', 'Logs');
+  const reads: string[] = [];
+  page.on('request', (request) => {
+    if (/\/logs\?/.test(request.url())) reads.push(request.url());
+  });
+  // From here on, time passes only in steps: a pointer at rest holds the lines for some seconds.
+  await page.clock.pauseAt(Date.now() + 60_000);
+  const tick = () => page.clock.runFor(3_000);
+  await tick();
+  assert.notEqual(reads.length, 0);
+  const line = page.getByRole('main').getByRole('listitem').first();
+  // The first event of a pointer is no move.
+  for (const x of [5, 60]) await line.hover({ position: { x, y: 8 } });
+  const asOf = await page.getByText(/^as of/).textContent();
+  reads.length = 0;
+  await tick();
+  assert.equal(reads.length, 0);
+  assert.equal(await page.getByText(/^as of/).textContent(), asOf);
 });
 
 test('the log of all instances is searched, and leads to that of one, which is tailed', async ({

@@ -62,6 +62,44 @@ test('a search marks the blocks that it finds, opens their groups, and goes to t
   assert.equal(await field.inputValue(), '');
 });
 
+test('a failure in a loop names its iteration, and the block shows its newest lines', async ({
+  page,
+}) => {
+  const { client, until } = server.shop;
+  const { id: sequence_id } = await client.sequences.create({
+    namespace: 'shop',
+    name: 'count-shelves',
+    version: 1,
+    blocks: [
+      {
+        type: 'for_each',
+        id: 'shelves',
+        collection: 'shelves',
+        item_var: 'shelf',
+        max_iterations: 60,
+        body: [
+          { type: 'step', id: 'say', handler: 'log', params: { message: 'shelf {{data.shelf}}' } },
+          {
+            type: 'step',
+            id: 'check',
+            handler: 'assert',
+            params: { condition: 'data.shelf < 60', message: 'shelf 60 is missing' },
+          },
+        ],
+      },
+    ],
+  });
+  const shelves = Array.from({ length: 60 }, (_, at) => at + 1);
+  const { id } = await client.instances.create({ sequence_id, context: { data: { shelves } } });
+  await until(id, 'failed');
+  await open(page, server.api.url, `/instances/${id}?block=shelves/say`, /count-shelves/);
+  await page.getByRole('link', { name: 'shelves/check', exact: true }).waitFor();
+  await page.getByText('iteration 60', { exact: true }).waitFor();
+  const lines = page.getByRole('listitem').filter({ hasText: /^.*shelf \d+$/ });
+  await lines.last().getByText('shelf 60', { exact: true }).waitFor();
+  await page.getByText('The last 50 lines;').waitFor();
+});
+
 test('a timeline shows the slowest iterations first, and what the run waited for', async ({
   page,
 }) => {

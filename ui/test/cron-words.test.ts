@@ -28,7 +28,7 @@ const WORDS: readonly (readonly [string, string])[] = [
     'At 12:00, on day 1 and 15 of the month, in January and July, in 2030',
   ],
   // Both must match.
-  ['0 0 13 * 5', 'At 00:00, on Friday, on day 13 of the month'],
+  ['0 0 13 * 5', 'At 00:00, on Friday, only on day 13 of the month'],
   ['0 0 1-31/2 * *', 'At 00:00, on every 2nd day from 1 to 31 of the month'],
 ];
 

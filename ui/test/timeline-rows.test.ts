@@ -191,6 +191,24 @@ test('an item in which a step failed for good says so, and one that was tried ag
   assert.equal(stateOf([failed, again]), 'completed');
 });
 
+test('an item whose failure was caught has not failed, and one whose catch list failed has', () => {
+  const guarded = { type: 'try_catch', id: 'guarded' } as const;
+  const caught = { ...guarded, try_block: [step('call')], catch_block: [step('note')] };
+  const loop = { type: 'loop' as const, id: 'poll', condition: 'more', body: [caught] };
+  const attempts = [
+    attempt('call', { iteration: '0', state: 'failed' }),
+    attempt('note', { iteration: '0' }),
+    attempt('call', { iteration: '1', state: 'failed' }),
+    attempt('note', { iteration: '1', state: 'failed' }),
+  ];
+  const index = timelineOf(outlineOf({ blocks: [loop] }), { tree: [], attempts }, NOW);
+  const keys = ['poll', 'poll[0]', 'poll[0]/poll/guarded', 'poll[1]', 'poll[1]/poll/guarded'];
+  const states = keys.map((key) => barsOf(rowsOf(index, NOTHING), key)[0]?.state);
+  assert.deepEqual(states, ['failed', 'completed', 'completed', 'failed', 'failed']);
+  const failedFirst = rowsOf(index, { ...NOTHING, order: 'failed' });
+  assert.equal(failedFirst.find(({ kind }) => kind === 'iteration')?.key, 'poll[1]');
+});
+
 test('a hundred thousand iterations are folded into as few rows as two hundred', () => {
   const loop = { type: 'loop' as const, id: 'poll', condition: 'more', body: [step('check')] };
   const outline = outlineOf({ blocks: [loop] });

@@ -9,6 +9,7 @@ import {
   nextSort,
   searchOf,
   sortIn,
+  titleOf,
   viewsIn,
 } from '../src/pages/instances/views.ts';
 
@@ -26,6 +27,13 @@ test('a head sorts downwards, then upwards, then not at all', () => {
   }
   assert.equal(nextSort(sortIn({ sort: 'duration' }), 'changed'), '-changed');
   assert.equal(sortIn({ sort: 'sequence' }), undefined);
+});
+
+test('the title says how many are sorted if others are left out', () => {
+  const sort = sortIn({ sort: '-duration' });
+  assert.equal(titleOf(undefined, true), 'Instances, newest first');
+  assert.equal(titleOf(sort), 'Instances by duration');
+  assert.equal(titleOf(sort, true), 'The newest 200 instances by duration');
 });
 
 test('members of the metadata are offered without those of the engine', () => {

@@ -82,7 +82,7 @@ export function Took(props: {
   );
 }
 
-/** What other runs of the block took, from the same start. */
+/** What runs of the block usually take, from the same start. */
 export function Typical(props: {
   readonly bars: readonly Bar[];
   readonly ms: number;
@@ -99,7 +99,7 @@ export function Typical(props: {
     <span
       className={styles.typical}
       style={{ left: `${start}%`, width: `${Math.min(101, right) - start}%` }}
-      title={`p50 of other runs: ${formatDuration(ms)}`}
+      title={`p50 of the last day: ${formatDuration(ms)}`}
     />
   );
 }

@@ -119,13 +119,14 @@ interface Iteration {
   loops: Map<string, Map<number, Iteration>> | undefined;
   from: number;
   to: number;
-  /** A step has failed in it without a retry. */
+  /** A step has failed in it for good, and no `try_catch` within the iteration caught it. */
   hasFailed: boolean;
   isOpen: boolean;
 }
 
 export interface TimelineIndex {
   readonly outline: Outline;
+  readonly catchers: Catchers;
   readonly root: Iteration;
   /** Attempts of blocks that the definition no longer has. */
   readonly strays: readonly TableAttempt[];
@@ -138,6 +139,7 @@ export interface TimelineIndex {
 /** @param now Unix ms, the end of what is open; for a finished run, any time after its end */
 export function timelineOf(outline: Outline, run: RunFacts, now: number): TimelineIndex {
   const statuses = statusesOf(outline, run);
+  const catchers = catchersOf(outline);
   const root = newIteration();
   const ends = new Map<string, number>();
   const strays: TableAttempt[] = [];
@@ -155,7 +157,7 @@ export function timelineOf(outline: Outline, run: RunFacts, now: number): Timeli
     add(root, block, countersOf(attempt.iteration), bar);
   }
   for (const wait of run.waits ?? []) addWait(root, outline, wait, now);
-  markRetries(root);
+  markRetries(root, '', catchers);
   const times = [...statuses.values()].flatMap(({ startedAt, endedAt }) => [
     ...(startedAt === undefined ? [] : [startedAt, endedAt ?? now]),
   ]);
@@ -165,7 +167,7 @@ export function timelineOf(outline: Outline, run: RunFacts, now: number): Timeli
     to = Math.max(to, at);
   }
   if (from > to) [from, to] = [now - 1_000, now];
-  return { outline, root, strays, statuses, from, to: Math.max(to, from + 1), now };
+  return { outline, catchers, root, strays, statuses, from, to: Math.max(to, from + 1), now };
 }
 
 const attemptKey = ({ block_id, iteration, attempt }: StepAttempt, other: number) =>
@@ -306,8 +308,34 @@ function addWait(root: Iteration, outline: Outline, wait: Wait, now: number): vo
 /** These waits have an attempt already, or nothing to show. */
 const HAS_ATTEMPT: ReadonlySet<Wait['kind']> = new Set(['task', 'worker', 'engine']);
 
-/** The gap between a failed attempt and the next one is its backoff. */
-function markRetries(iteration: Iteration): void {
+/** By the path of a block in a try list: that of the innermost `try_catch`, which goes on after a failure. */
+type Catchers = ReadonlyMap<string, string>;
+
+function catchersOf({ blocks }: Outline): Catchers {
+  const catchers = new Map<string, string>();
+  const visit = ({ path, look, slots }: OutlineBlock, catcher: string | undefined) => {
+    if (catcher !== undefined) catchers.set(path, catcher);
+    for (const { key, blocks } of slots) {
+      const own = look === 'try_catch' && key === 'try' ? path : catcher;
+      for (const block of blocks) visit(block, own);
+    }
+  };
+  for (const block of blocks) visit(block, undefined);
+  return catchers;
+}
+
+/** Whether a failure of the block at `path` does not fail the group or iteration at `within`; '' for the run. */
+function isCaught(catchers: Catchers, path: string, within: string): boolean {
+  const catcher = catchers.get(path);
+  if (catcher === undefined) return false;
+  return within === '' || `${catcher}/`.startsWith(`${within}/`);
+}
+
+/**
+ * The gap between a failed attempt and the next one is its backoff.
+ * @param within the path of the loop; '' for the run
+ */
+function markRetries(iteration: Iteration, within: string, catchers: Catchers): void {
   for (const bars of iteration.attempts?.values() ?? []) {
     if (bars.length < 2) continue;
     bars.sort((a, b) => a.segments[0]!.from - b.segments[0]!.from);
@@ -316,13 +344,13 @@ function markRetries(iteration: Iteration): void {
       if (next !== undefined && bar.state === 'failed') bars[i] = retried(bar, next);
     }
   }
-  let hasFailed = [...(iteration.attempts?.values() ?? [])].some(
-    (bars) => bars.at(-1)?.state === 'failed',
+  let hasFailed = [...(iteration.attempts ?? [])].some(
+    ([path, bars]) => bars.at(-1)?.state === 'failed' && !isCaught(catchers, path, within),
   );
-  for (const iterations of iteration.loops?.values() ?? []) {
+  for (const [loop, iterations] of iteration.loops ?? []) {
     for (const inner of iterations.values()) {
-      markRetries(inner);
-      hasFailed ||= inner.hasFailed;
+      markRetries(inner, loop, catchers);
+      hasFailed ||= inner.hasFailed && !isCaught(catchers, loop, within);
     }
   }
   iteration.hasFailed = hasFailed;
@@ -545,9 +573,12 @@ function spanBars(
     hasFailed ||= part.hasFailed;
   };
   for (const iteration of iterations?.values() ?? []) take(iteration);
-  for (const bar of inner.flatMap((row) => (row.kind === 'pages' ? [] : row.bars))) {
-    const ends = { from: bar.segments[0]!.from, to: bar.segments.at(-1)!.to };
-    take({ ...ends, isOpen: bar.isOpen, hasFailed: bar.state === 'failed' });
+  for (const row of inner) {
+    const isFatal = !isCaught(index.catchers, row.block.path, block.path);
+    for (const bar of row.kind === 'pages' ? [] : row.bars) {
+      const ends = { from: bar.segments[0]!.from, to: bar.segments.at(-1)!.to };
+      take({ ...ends, isOpen: bar.isOpen, hasFailed: isFatal && bar.state === 'failed' });
+    }
   }
   if (from > to) return [];
   return [spanBar(key, isOpen ? 'running' : hasFailed ? 'failed' : 'completed', from, to, isOpen)];

@@ -54,7 +54,7 @@ export interface TimelineProps {
   /** The ids from the outermost block on, as in `orders/charge`. */
   readonly selected?: string | null;
   readonly onSelect?: (path: string) => void;
-  /** The p50 of other runs, in ms, by block id. */
+  /** The p50 of all runs of the last day, in ms, by block id. */
   readonly typical?: ReadonlyMap<string, number> | undefined;
   readonly order?: IterationOrder;
   readonly onOrder?: (order: IterationOrder) => void;
@@ -492,9 +492,10 @@ const hasLoops = ({ byPath }: Outline) =>
 
 function criticalText({ attempts, ms, wholeMs }: CriticalPath): string {
   if (attempts.length === 0) return 'No attempt has a known start.';
+  const rest = ms < wholeMs ? '; the rest is between them' : '';
   return (
     `${countOf(attempts.length, 'attempt')} one after the other, ${formatDuration(ms)} of ` +
-    `${formatDuration(wholeMs)}; the rest is between them.`
+    `${formatDuration(wholeMs)}${rest}.`
   );
 }
 
@@ -510,7 +511,7 @@ function Legend({ hasTypical }: { readonly hasTypical: boolean }) {
       {hasTypical && (
         <li>
           <span className={styles.sample} data-kind="typical" />
-          p50 of other runs
+          p50 of the last day
         </li>
       )}
     </ul>

@@ -27,9 +27,13 @@ const KINDS: readonly NonNullable<ActionsListQuery['kind']>[] = [
   ...(['pending_start', 'cron_schedule', 'trigger', 'webhook', 'webhook_delivery'] as const),
   ...(['worker_endpoint', 'credential', 'rate_limit', 'api_key', 'tenant_limits'] as const),
 ];
+const KIND_NAMES: Partial<Record<string, string>> = {
+  cron_schedule: 'Schedule',
+  api_key: 'API key',
+};
 const KIND_OPTIONS = [
   { value: '', label: 'Everything' },
-  ...KINDS.map((value) => ({ value, label: wordsOf(value) })),
+  ...KINDS.map((value) => ({ value, label: KIND_NAMES[value] ?? wordsOf(value) })),
 ];
 
 /** Names of keys are usually short. */
@@ -66,6 +70,7 @@ export default function Activity() {
   const [filters, change] = useFilters();
   const [asked, setAsked] = useState<Asked>();
   const { by, kind, target, since } = filters;
+  const isFiltered = [by, kind, target, since].some(Boolean);
   const list = useList<Action>(
     ['actions.list', by, kind, target, since],
     (page, options) => {
@@ -118,7 +123,10 @@ export default function Activity() {
           columns={allowed.operate ? [...COLUMNS, undo] : COLUMNS}
           idOf={({ id }) => id}
           empty={
-            <Empty title="No actions" icon={<History size={26} aria-hidden />}>
+            <Empty
+              title={isFiltered ? 'No matching actions' : 'No actions'}
+              icon={<History size={26} aria-hidden />}
+            >
               <p>
                 Publishing, releases, retries, pauses, approvals and changes of settings are listed
                 here, with the key that made them.

@@ -16,7 +16,7 @@ import { lookName } from '../../flow/kinds.ts';
 import type { OutlineBlock } from '../../flow/outline.ts';
 import { attemptsText, type BlockStatus, statusesOf } from '../../flow/run-states.ts';
 import { hrefOf } from '../../lib/address.ts';
-import { elapsedMs, formatCount, formatDuration } from '../../lib/format.ts';
+import { elapsedMs, formatDuration } from '../../lib/format.ts';
 import { useKnownNow } from '../../lib/now.ts';
 import { Awaited } from './awaited.tsx';
 import { Attempts } from './block-attempts.tsx';
@@ -155,14 +155,13 @@ function Inside({ run, drawn, block }: { run: Run; drawn: Drawn; block: OutlineB
   );
 }
 
-/** The lines of the block, from its first one on. */
-const LINES_READ = 1_000;
+/** The newest lines of the block, oldest first. */
 const LINES_SHOWN = 50;
 
 function BlockLogs({ run, block }: { readonly run: Run; readonly block: OutlineBlock }) {
   const { client } = useEngine();
   const { id } = run.instance;
-  const asked = { block_id: block.id, limit: LINES_READ };
+  const asked = { block_id: block.id, limit: LINES_SHOWN, order: 'newest' as const };
   const query = useQuery({
     queryKey: ['instances.logs', id, asked],
     queryFn: async ({ signal }) => client.instances.logs(id, asked, { signal }),
@@ -171,15 +170,13 @@ function BlockLogs({ run, block }: { readonly run: Run; readonly block: OutlineB
   const { data } = query;
   if (data === undefined) return <Awaited query={query} />;
   if (data.items.length === 0) return null;
-  const { length } = data.items;
   return (
     <section className={styles.section}>
       <h3>Log</h3>
-      <LogLines lines={data.items.slice(-LINES_SHOWN)} />
-      {length > LINES_SHOWN && (
+      <LogLines lines={data.items.toReversed()} />
+      {data.items.length === LINES_SHOWN && (
         <p className="dim small">
-          The last {LINES_SHOWN} of {length < LINES_READ ? '' : 'the first '}
-          {formatCount(length)} lines;{' '}
+          The last {LINES_SHOWN} lines;{' '}
           <Link href={hrefOf(`/instances/${id}/logs`, { of: block.id })}>the log</Link> has all of
           them.
         </p>

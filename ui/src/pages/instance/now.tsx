@@ -149,7 +149,7 @@ function WhyItFailed({ run, failure }: { readonly run: Run; readonly failure: Fa
           <span>
             at{' '}
             <Link href={run.hrefOfBlock(pathIn(run, block_id), iteration)}>
-              <code>{failure.path}</code>
+              <code>{pathIn(run, block_id)}</code>
             </Link>
           </span>
         )}

@@ -25,7 +25,7 @@ import { attemptsText } from '../../flow/run-states.ts';
 import { countOf } from '../../lib/format.ts';
 import { Answer } from './answer.tsx';
 import styles from './now.module.css';
-import { iterationOf } from './places.ts';
+import { iterationOf, iterationText } from './places.ts';
 import { pathIn, type Run } from './run.ts';
 import { WaitActions } from './wait-actions.tsx';
 
@@ -61,6 +61,7 @@ export function WaitRow(props: {
   const [goneAt, setGoneAt] = useState<string>();
   // The end of the wait is known only as the time it disappeared.
   if (isGone && goneAt === undefined) setGoneAt(new Date().toISOString());
+  const iteration = iterationText(iterationOf(wait.path ?? ''));
   const facts = factsOf(wait).filter((fact) => fact !== false && fact !== undefined);
   return (
     <div className={styles.wait} inert={isGone}>
@@ -70,6 +71,7 @@ export function WaitRow(props: {
           <Title run={run} wait={wait} />
         </p>
         <p className={styles.facts}>
+          {iteration !== '' && <span>{iteration}</span>}
           {wait.since !== null && (
             <span>
               for <Elapsed from={wait.since} to={goneAt} until={wait.until} />
@@ -102,7 +104,9 @@ function Title({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
     block_id === null ? (
       'It'
     ) : (
-      <Link href={run.hrefOfBlock(pathIn(run, block_id), iterationOf(path ?? ''))}>{path}</Link>
+      <Link href={run.hrefOfBlock(pathIn(run, block_id), iterationOf(path ?? ''))}>
+        {pathIn(run, block_id)}
+      </Link>
     );
   switch (wait.kind) {
     case 'pause':

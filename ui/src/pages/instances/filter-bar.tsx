@@ -52,7 +52,7 @@ export function FilterBar({
               onClick={() => change({ state: next.join(',') })}
             >
               <StateBadge state={state} />
-              {counts && <span className={styles.count}>{countIn(counts, counts[state])}</span>}
+              <span className={styles.count}>{counts && countIn(counts, counts[state])}</span>
             </button>
           );
         })}

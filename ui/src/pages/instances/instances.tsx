@@ -12,7 +12,7 @@ import { Empty } from '../../components/error-box.tsx';
 import { UnreadFields, useUnreadFields } from '../../components/field.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Facts, Page, Panel } from '../../components/page.tsx';
-import { type Column, TableNote } from '../../components/table.tsx';
+import type { Column } from '../../components/table.tsx';
 import { type Filters, useFilters } from '../../lib/address.ts';
 import { countOf, wordsOf } from '../../lib/format.ts';
 import { useKept } from '../../lib/kept.ts';
@@ -27,9 +27,11 @@ import {
   DEFAULT_COLUMNS,
   membersOf,
   nextSort,
+  SORTED_MAX,
   type Sort,
   searchOf,
   sortIn,
+  titleOf,
 } from './views.ts';
 
 interface Bulk {
@@ -45,8 +47,6 @@ const ACTIONS: readonly (readonly [action: BulkAction, label: string])[] = [
   ['cancel', 'Cancel'],
 ];
 
-/** The engine has no index by duration or by the last change, so that neither costs a step anything. */
-const SORTED_MAX = 200;
 const COUNT_PACE_MS = 5000;
 
 export default function Instances() {
@@ -122,7 +122,7 @@ export default function Instances() {
         <FilterBar wrong={wrong} counts={counts} />
       </UnreadFields>
       <Panel
-        title={sort ? `Instances by ${sort.key}` : 'Instances, newest first'}
+        title={titleOf(sort, list.query.data?.hasMore)}
         isFlush
         actions={
           allowed.operate && (
@@ -176,11 +176,6 @@ export default function Instances() {
             selection={allowed.operate ? { ids: selected, change: setSelected } : undefined}
             empty={<NoInstances isFiltered={isFiltered} />}
           />
-        )}
-        {sort && list.query.data?.hasMore && (
-          <TableNote>
-            Only the newest {SORTED_MAX} matches are sorted. Narrow the filters to see others.
-          </TableNote>
         )}
       </Panel>
       {exported && (

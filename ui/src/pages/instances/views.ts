@@ -42,6 +42,15 @@ export function nextSort(sort: Sort | undefined, key: SortKey): string | undefin
   return sort.isAscending ? undefined : key;
 }
 
+/** The engine has no index by duration or by the last change, so that neither costs a step anything. */
+export const SORTED_MAX = 200;
+
+/** @param hasMore there are further matches, which are not sorted */
+export function titleOf(sort: Sort | undefined, hasMore = false): string {
+  if (sort === undefined) return 'Instances, newest first';
+  return `${hasMore ? `The newest ${SORTED_MAX} instances` : 'Instances'} by ${sort.key}`;
+}
+
 /** Members of the metadata of these rows, for columns. Names that begin with `_` are the engine's own. */
 export function membersOf(rows: readonly Pick<TaskInstance, 'metadata'>[]): readonly string[] {
   const names = new Set(rows.flatMap(({ metadata }) => Object.keys(metadata)));

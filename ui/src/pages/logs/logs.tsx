@@ -19,6 +19,7 @@ import {
 } from '../../components/log-lines.tsx';
 import { Page, Panel } from '../../components/page.tsx';
 import { SequenceField } from '../../components/sequence-field.tsx';
+import { useHold } from '../../components/steady.ts';
 import { Pager } from '../../components/table.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { AGES, sinceOf } from '../instances/filters.ts';
@@ -30,6 +31,7 @@ export default function Logs() {
   const [filters, change] = useFilters();
   const { sequence, block, since, tail } = filters;
   const isTail = tail !== 'no' && filters.cursor === undefined;
+  const [isHeld, hold] = useHold();
   const asked = {
     ...lineFilters(filters),
     ...(sequence && { sequence }),
@@ -44,7 +46,7 @@ export default function Logs() {
     {
       limit: LINES_A_PAGE,
       enabled: tenant !== undefined,
-      refetchInterval: isTail && TAIL_MS,
+      refetchInterval: isTail && !isHeld && TAIL_MS,
     },
   );
   return (
@@ -73,7 +75,7 @@ export default function Logs() {
         isFlush
         actions={
           <ButtonRow>
-            <AsOf query={list.query} />
+            <AsOf query={list.query} isPolled />
             <TailButton
               isOn={isTail}
               onToggle={() => change({ tail: isTail ? 'no' : undefined, cursor: undefined })}
@@ -92,14 +94,16 @@ export default function Logs() {
                 {items.length === 0 ? (
                   <NoLines isMore={nextCursor !== undefined} />
                 ) : (
-                  <LogLines
-                    lines={items}
-                    placeOf={({ instance_id, sequence_name, block_id }) => (
-                      <Link href={`/instances/${instance_id}/logs`}>
-                        {sequence_name} / {block_id}
-                      </Link>
-                    )}
-                  />
+                  <div {...hold}>
+                    <LogLines
+                      lines={items}
+                      placeOf={({ instance_id, sequence_name, block_id }) => (
+                        <Link href={`/instances/${instance_id}/logs`}>
+                          {sequence_name} / {block_id}
+                        </Link>
+                      )}
+                    />
+                  </div>
                 )}
                 <Pager cursor={list.cursor} next={nextCursor} onPage={list.onPage} />
               </>
@@ -120,7 +124,7 @@ function NoLines({ isMore }: { readonly isMore: boolean }) {
       <p>
         {isMore
           ? 'The next page searches further back.'
-          : 'Workers and the log handler write lines; instances keep them for as long as they are kept.'}
+          : 'Lines are listed until their instance is deleted.'}
       </p>
     </Empty>
   );

@@ -48,7 +48,7 @@ export function ActivityPanels() {
       durations: [
         { name: 'p50', values: read.map((one) => one.duration_p50_ms), color: '--accent' },
         {
-          name: '95 % within',
+          name: 'p95',
           values: read.map((one) => one.duration_p95_ms),
           color: '--wait',
           isDashed: true,

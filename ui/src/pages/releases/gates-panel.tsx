@@ -184,7 +184,7 @@ function chartsOf(series: ReleaseSeries, report: GateReport | undefined): Shown[
       title: 'Duration, from creation to end',
       lines: [
         ...linesOf(series, 'duration_p50_ms', { name: 'p50' }),
-        ...linesOf(series, 'duration_p95_ms', { name: '95 % within', isDashed: true }),
+        ...linesOf(series, 'duration_p95_ms', { name: 'p95', isDashed: true }),
       ],
       format: formatDuration,
     },

@@ -233,8 +233,8 @@ function Promote(props: Props & { readonly report: GateReport | undefined }) {
     >
       <p>
         All new instances of version {old} will run version {next}, and a hold of version {next} is
-        lifted. Those that run already stay in their version. The gates are judged once more: unless
-        all pass it is refused, and a failing one rolls the release back.
+        lifted. Running instances stay on their version. The gates are evaluated once more: unless
+        all pass, the promotion is refused, and a failed gate rolls the release back.
       </p>
       {report !== undefined && <p className="dim">{outlookOf(report)}</p>}
     </ConfirmDialog>

@@ -51,7 +51,8 @@ export function cronWords(expression: string): string | undefined {
   const parts = [
     timeOf(seconds, minutes, hours),
     weekdays.length > 0 && `on ${textOf(weekdays, weekday, 'weekday')}`,
-    days.length > 0 && `on ${textOf(days, String, 'day', 'day ')} of the month`,
+    days.length > 0 &&
+      `${weekdays.length > 0 ? 'only ' : ''}on ${textOf(days, String, 'day', 'day ')} of the month`,
     months.length > 0 && `in ${textOf(months, (value) => MONTHS[value - 1] ?? '', 'month')}`,
     years.length > 0 && `in ${textOf(years, String, 'year')}`,
   ];

@@ -14,9 +14,9 @@ import { Loaded } from '../../components/loaded.tsx';
 import { Facts } from '../../components/page.tsx';
 import { Time } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
-import { formatInstant, wordsOf } from '../../lib/format.ts';
+import { formatInstant } from '../../lib/format.ts';
 import { cronWords } from './cron-words.ts';
-import { ScheduleForm } from './schedule-form.tsx';
+import { OVERLAPS, ScheduleForm } from './schedule-form.tsx';
 import { ScheduleState, StartedBy } from './schedules.tsx';
 
 export function ScheduleDialog({ id, onClose }: { id: string; onClose: () => void }) {
@@ -44,6 +44,7 @@ function Details({ schedule, onClose }: { schedule: CronSchedule; onClose: () =>
     onDone: onClose,
   });
   const { sequence, sequence_id, cron_expr, timezone, overlap_policy, priority } = schedule;
+  const is = ({ value }: { readonly value: string }) => value === overlap_policy;
   return (
     <>
       <Facts
@@ -57,7 +58,7 @@ function Details({ schedule, onClose }: { schedule: CronSchedule; onClose: () =>
           ],
           ['State', <ScheduleState key="state" schedule={schedule} />],
           ['Last run', <Time key="last" at={schedule.last_triggered_at} />],
-          ['If the previous run is still open', wordsOf(overlap_policy)],
+          ['If the previous run is still open', OVERLAPS.find(is)?.label ?? overlap_policy],
           ['Priority', priority],
         ]}
       />

@@ -14,7 +14,7 @@ import { jsonOf, readJson } from '../../lib/json-text.ts';
 import { zoneHere } from '../../lib/local-time.ts';
 import { FirePreview } from './fire-preview.tsx';
 
-const OVERLAPS: readonly { readonly value: OverlapPolicy; readonly label: string }[] = [
+export const OVERLAPS: readonly { readonly value: OverlapPolicy; readonly label: string }[] = [
   { value: 'allow', label: 'Start another instance' },
   { value: 'skip', label: 'Skip this run' },
   { value: 'buffer_one', label: 'Start one instance when it has finished' },

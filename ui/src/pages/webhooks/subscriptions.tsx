@@ -108,7 +108,7 @@ export function Subscriptions() {
           onConfirm={() => remove.run(removed)}
           onClose={() => setRemoved(undefined)}
         >
-          <p>{removed.url} is told nothing any more; what is not delivered yet is given up.</p>
+          <p>{removed.url} receives no more webhooks. Those not delivered yet are discarded.</p>
         </ConfirmDialog>
       )}
     </Panel>

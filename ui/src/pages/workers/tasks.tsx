@@ -37,6 +37,9 @@ const STATES: readonly { readonly value: WorkerTaskState | ''; readonly label: s
   { value: 'failed', label: 'Failed' },
 ];
 
+const wordOf = (state: WorkerTaskState) =>
+  STATES.find(({ value }) => value === state)?.label.toLowerCase() ?? state;
+
 const COLUMNS: readonly Column<WorkerTask>[] = [
   { name: 'Handler', cell: ({ handler_name }) => handler_name },
   {
@@ -54,7 +57,8 @@ const COLUMNS: readonly Column<WorkerTask>[] = [
     name: 'State',
     cell: ({ state, error_message }) => (
       <>
-        <Badge tone={TONES[state]}>{state}</Badge> <span className="small">{error_message}</span>
+        <Badge tone={TONES[state]}>{wordOf(state)}</Badge>{' '}
+        <span className="small">{error_message}</span>
       </>
     ),
   },
