@@ -97,10 +97,18 @@ for (const [name, address, where] of WRONG) {
 }
 
 test('what has no field can be taken away, and so can what is wrong and shown by none', () => {
-  const address = { sequence: 'order', version: 'v2', updated_after: '2026-05-04', cursor: 'abc' };
-  assert.deepEqual(chipsOf(address, selectionOf(address, NOW).wrong), ['updated_after']);
-  const lost = { version: '2', state: 'broken', metadata: 'acme', order: 'name' };
-  assert.deepEqual(chipsOf(lost, selectionOf(lost, NOW).wrong), ['version', 'state', 'order']);
+  const times = { updated_after: '2026-05-04', failure_code: 'timeout' };
+  const address = { sequence: 'order', version: 'v2', ...times, cursor: 'abc' };
+  assert.deepEqual(chipsOf(address, selectionOf(address, NOW).wrong), ['failure_code']);
+  const lost = {
+    version: '2',
+    state: 'broken',
+    metadata: 'acme',
+    failed_after: 'x',
+    order: 'name',
+  };
+  const chips = chipsOf(lost, selectionOf(lost, NOW).wrong);
+  assert.deepEqual(chips, ['version', 'state', 'failed_after', 'order']);
   assert.deepEqual(chipsOf({ state: 'failed' }, {}), []);
 });
 

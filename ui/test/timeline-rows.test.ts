@@ -209,6 +209,18 @@ test('an item whose failure was caught has not failed, and one whose catch list 
   assert.equal(failedFirst.find(({ kind }) => kind === 'iteration')?.key, 'poll[1]');
 });
 
+test('items within a saga are told apart, since its runs are counted, too', () => {
+  const body = [step('book')];
+  const rooms = { type: 'for_each' as const, id: 'rooms', collection: 'rooms', body };
+  const saga = { type: 'saga' as const, id: 'trip', steps: [{ id: 'hotel', action: [rooms] }] };
+  const outline = outlineOf({ blocks: [saga] });
+  const attempts = [0, 1].map((item) => attempt('book', { iteration: `0.${item}` }));
+  const waits = [wait('book', 'event', { path: 'trip[0]/rooms[2]/book' })];
+  const rows = rowsOf(timelineOf(outline, { tree: [], attempts, waits }, NOW), NOTHING);
+  const items = rows.flatMap((row) => (row.kind === 'iteration' ? [row.iteration] : []));
+  assert.deepEqual(items, [0, 1, 2]);
+});
+
 test('a hundred thousand iterations are folded into as few rows as two hundred', () => {
   const loop = { type: 'loop' as const, id: 'poll', condition: 'more', body: [step('check')] };
   const outline = outlineOf({ blocks: [loop] });

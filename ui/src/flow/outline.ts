@@ -42,6 +42,8 @@ export interface OutlineBlock {
   readonly depth: number;
   /** Paths of the loops around it, the outermost first. */
   readonly repeats: readonly string[];
+  /** Paths of the blocks whose runs an iteration counts: those loops, and sagas, which a retry can run again. */
+  readonly counted: readonly string[];
   readonly parent: string | null;
   /** Injected into this instance only; only its id and kind are known. */
   readonly isInjected: boolean;
@@ -87,9 +89,20 @@ interface Place {
   readonly parent: string | null;
   readonly depth: number;
   readonly repeats: readonly string[];
+  readonly counted: readonly string[];
 }
 
-const ROOT: Place = { parent: null, depth: 0, repeats: [] };
+const ROOT: Place = { parent: null, depth: 0, repeats: [], counted: [] };
+
+function insideOf(path: string, look: Look, { depth, repeats, counted }: Place): Place {
+  const isLoop = isRepeating(look);
+  return {
+    parent: path,
+    depth: depth + 1,
+    repeats: isLoop ? [...repeats, path] : repeats,
+    counted: isLoop || look === 'saga' ? [...counted, path] : counted,
+  };
+}
 
 /** Block ids do not contain this character, so no block has such a path. */
 const HOOKS = '@';
@@ -98,11 +111,7 @@ function outlinesOf(blocks: readonly Block[], place: Place): OutlineBlock[] {
   return blocks.map((block) => {
     const path = place.parent === null ? block.id : `${place.parent}/${block.id}`;
     const look = lookOf(block);
-    const inside = {
-      parent: path,
-      depth: place.depth + 1,
-      repeats: isRepeating(look) ? [...place.repeats, path] : place.repeats,
-    };
+    const inside = insideOf(path, look, place);
     const { detail, slots: lists = [] } = partsOf(block);
     const slots = lists.map((slot) => ({ ...slot, blocks: outlinesOf(slot.blocks, inside) }));
     return {
@@ -113,9 +122,7 @@ function outlinesOf(blocks: readonly Block[], place: Place): OutlineBlock[] {
       arrangement: arrangementOf(look),
       slots,
       size: sizeOf(slots),
-      depth: place.depth,
-      repeats: place.repeats,
-      parent: place.parent,
+      ...place,
       isInjected: false,
       source: block,
     };
@@ -137,7 +144,7 @@ function hooksOf(
   const path = `${HOOKS}${list}`;
   const blocks = outlinesOf(
     steps.map((step) => ({ ...step, type: 'step' }) as Block),
-    { parent: path, depth: 1, repeats: [] },
+    insideOf(path, 'hooks', ROOT),
   );
   return [
     {
@@ -153,8 +160,8 @@ function hooksOf(
 function bare(id: string, path: string, place: Place) {
   return {
     ...{ path, id, look: 'step' as Look, detail: '', arrangement: 'body' as Arrangement },
-    ...{ slots: [], size: 0, depth: place.depth, repeats: place.repeats, parent: place.parent },
-    ...{ isInjected: false, source: undefined },
+    ...{ slots: [], size: 0, isInjected: false, source: undefined },
+    ...place,
   };
 }
 
@@ -173,11 +180,7 @@ function injectedOf(
   const build = (node: TreeNode, place: Place): OutlineBlock => {
     const path = place.parent === null ? node.block_id : `${place.parent}/${node.block_id}`;
     const look = lookNamed(node.block_type);
-    const inside = {
-      parent: path,
-      depth: place.depth + 1,
-      repeats: isRepeating(look) ? [...place.repeats, path] : place.repeats,
-    };
+    const inside = insideOf(path, look, place);
     const children = inner.get(node.id) ?? [];
     const lists = [...new Set(children.map(({ branch_index }) => branch_index ?? 0))];
     const slots = lists.map((list) => ({

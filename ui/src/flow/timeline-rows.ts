@@ -154,7 +154,7 @@ export function timelineOf(outline: Outline, run: RunFacts, now: number): Timeli
     }
     // Only a failed attempt is followed by another one, and building keys is the most expensive part.
     if (attempt.state !== 'completed') ends.set(attemptKey(attempt, 0), bar.segments.at(-1)!.to);
-    add(root, block, countersOf(attempt.iteration), bar);
+    add(root, block, attempt.iteration.split('.'), bar);
   }
   for (const wait of run.waits ?? []) addWait(root, outline, wait, now);
   markRetries(root, '', catchers);
@@ -288,9 +288,7 @@ function addWait(root: Iteration, outline: Outline, wait: Wait, now: number): vo
   const since = timeOf(wait.since);
   if (block === undefined || since === undefined || HAS_ATTEMPT.has(wait.kind)) return;
   const kind = wait.kind === 'retry' ? 'backoff' : wait.kind === 'handler' ? 'running' : 'waiting';
-  const counters = [...(wait.path ?? '').matchAll(/\[(\d+)\]/g)].map(([, iteration]) =>
-    Number(iteration),
-  );
+  const counters = [...(wait.path ?? '').matchAll(/\[(\d+)\]/g)].map(([, counter]) => counter!);
   const until = timeOf(wait.until);
   add(root, block, counters, {
     key: `wait:${wait.path}`,
@@ -376,22 +374,18 @@ function newIteration(): Iteration {
   };
 }
 
-function countersOf(iteration: string): readonly number[] {
-  if (iteration === '') return [];
-  return iteration.includes('.') ? iteration.split('.').map(Number) : [Number(iteration)];
-}
-
-function add(root: Iteration, block: OutlineBlock, counters: readonly number[], bar: Bar): void {
+/** @param counters of the blocks in `block.counted` */
+function add(root: Iteration, block: OutlineBlock, counters: readonly string[], bar: Bar): void {
   let iteration = root;
   stretch(iteration, bar);
-  for (const [i, loop] of block.repeats.entries()) {
+  for (const loop of block.repeats) {
     iteration.loops ??= new Map();
     let iterations = iteration.loops.get(loop);
     if (iterations === undefined) {
       iterations = new Map();
       iteration.loops.set(loop, iterations);
     }
-    const counter = counters[i] ?? 0;
+    const counter = Number(counters[block.counted.indexOf(loop)] ?? 0);
     let inner = iterations.get(counter);
     if (inner === undefined) {
       inner = newIteration();

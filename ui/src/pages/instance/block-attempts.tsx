@@ -173,17 +173,15 @@ function Attempt(props: {
       : undefined;
   const written = block.source?.type === 'step' ? block.source.params : undefined;
   const name = `attempt ${attempt.attempt + 1}`;
-  const label = [`${block.id}, ${name}`, iterationText(attempt.iteration)]
-    .filter(Boolean)
-    .join(', ');
+  const iteration = block.repeats.length === 0 ? '' : iterationText(attempt.iteration);
+  const label = [`${block.id}, ${name}`, iteration].filter(Boolean).join(', ');
   return (
     <details className={styles.try} open={isFirst || undefined}>
       <summary>
         <Badge tone={TONES[state]}>{WORDS[state] ?? state}</Badge>
         <strong>{name}</strong>
         <span className="dim small">
-          {[iterationText(attempt.iteration), took, worker_id].filter(Boolean).join(' · ')}{' '}
-          <Time at={ended_at ?? begun} />
+          {[iteration, took, worker_id].filter(Boolean).join(' · ')} <Time at={ended_at ?? begun} />
         </span>
       </summary>
       <div className={styles.payloads}>

@@ -16,8 +16,8 @@ import { countOf } from '../../lib/format.ts';
 import { useInstantAction } from './action-bar.tsx';
 import { Awaited } from './awaited.tsx';
 import styles from './now.module.css';
-import { FAILURE_WORDS, iterationOf, iterationText } from './places.ts';
-import { pathIn, type Run, stepIn } from './run.ts';
+import { FAILURE_WORDS, iterationText } from './places.ts';
+import { iterationAt, pathIn, type Run, stepIn } from './run.ts';
 import { WaitRow } from './wait-row.tsx';
 import { Warnings } from './warnings.tsx';
 
@@ -136,7 +136,7 @@ function WhyItFailed({ run, failure }: { readonly run: Run; readonly failure: Fa
   const { allowed } = useEngine();
   const act = useInstantAction(run);
   const { block_id, handler, attempt, code, message, at } = failure;
-  const iteration = failure.path === null ? '' : iterationOf(failure.path);
+  const iteration = block_id === null ? '' : iterationAt(run, block_id, failure.path);
   const most = stepIn(run, block_id)?.retry?.max_attempts;
   return (
     <div className={styles.failure}>

@@ -25,6 +25,7 @@ import { type Definition, type Outline, outlineOf } from '../../flow/outline.ts'
 import type { RunFacts } from '../../flow/run-states.ts';
 import type { ActionName } from './choices.ts';
 import { isOpen } from './choices.ts';
+import { iterationOf } from './places.ts';
 
 /** An open instance is polled at this interval while its changes are not reported. */
 const OPEN_MS = 5_000;
@@ -66,6 +67,12 @@ export const NOTHING_ASKED_OF_BLOCK = {
 /** The path that selects a block. */
 export function pathIn({ outline }: Run, blockId: string): string {
   return outline?.pathOf.get(blockId) ?? blockId;
+}
+
+/** The counters of a block in loops that is at this path of the instance; '' outside of loops, as in a saga. */
+export function iterationAt(run: Run, blockId: string, path: string | null | undefined): string {
+  const block = run.outline?.byPath.get(pathIn(run, blockId));
+  return block?.repeats.length === 0 ? '' : iterationOf(path ?? '');
 }
 
 /** The definition of a step of the sequence. */

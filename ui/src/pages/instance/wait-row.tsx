@@ -25,8 +25,8 @@ import { attemptsText } from '../../flow/run-states.ts';
 import { countOf } from '../../lib/format.ts';
 import { Answer } from './answer.tsx';
 import styles from './now.module.css';
-import { iterationOf, iterationText } from './places.ts';
-import { pathIn, type Run } from './run.ts';
+import { iterationText } from './places.ts';
+import { iterationAt, pathIn, type Run } from './run.ts';
 import { WaitActions } from './wait-actions.tsx';
 
 /** A newer server may have kinds that this page does not know. */
@@ -61,7 +61,8 @@ export function WaitRow(props: {
   const [goneAt, setGoneAt] = useState<string>();
   // The end of the wait is known only as the time it disappeared.
   if (isGone && goneAt === undefined) setGoneAt(new Date().toISOString());
-  const iteration = iterationText(iterationOf(wait.path ?? ''));
+  const { block_id } = wait;
+  const iteration = block_id === null ? '' : iterationAt(run, block_id, wait.path);
   const facts = factsOf(wait).filter((fact) => fact !== false && fact !== undefined);
   return (
     <div className={styles.wait} inert={isGone}>
@@ -71,7 +72,7 @@ export function WaitRow(props: {
           <Title run={run} wait={wait} />
         </p>
         <p className={styles.facts}>
-          {iteration !== '' && <span>{iteration}</span>}
+          {iteration !== '' && <span>{iterationText(iteration)}</span>}
           {wait.since !== null && (
             <span>
               for <Elapsed from={wait.since} to={goneAt} until={wait.until} />
@@ -104,7 +105,7 @@ function Title({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
     block_id === null ? (
       'It'
     ) : (
-      <Link href={run.hrefOfBlock(pathIn(run, block_id), iterationOf(path ?? ''))}>
+      <Link href={run.hrefOfBlock(pathIn(run, block_id), iterationAt(run, block_id, path))}>
         {pathIn(run, block_id)}
       </Link>
     );

@@ -86,6 +86,7 @@ export type AgeFilter = keyof typeof AGE_FILTERS;
 const WITH_FIELD: ReadonlySet<string> = new Set([
   ...['state', 'sequence', 'version', 'failure', 'metadata', 'waiting_for'],
   ...Object.keys(AGE_FILTERS),
+  ...TIMES,
 ]);
 
 export function statesOf(filters: Filters): readonly InstanceState[] {
@@ -170,19 +171,15 @@ export function selectionOf(filters: Filters, now: number): Selection {
   };
 }
 
-const KNOWN: ReadonlySet<string> = new Set([
-  ...AS_THEY_ARE,
-  ...TIMES,
-  ...WITH_FIELD,
-  ...VIEW_PARAMETERS,
-]);
+const KNOWN: ReadonlySet<string> = new Set([...AS_THEY_ARE, ...WITH_FIELD, ...VIEW_PARAMETERS]);
 
 /** Filters shown as removable chips: those without a field, or whose field cannot show the invalid value. */
 export function chipsOf(filters: Filters, wrong: Wrong): readonly string[] {
   return Object.keys(filters).filter((name) => {
     if (VIEW_PARAMETERS.has(name)) return false;
     if (!WITH_FIELD.has(name)) return true;
-    return (name === 'state' && wrong.state) || (name === 'version' && !filters.sequence);
+    if (name === 'version') return !filters.sequence;
+    return (name === 'state' || isTime(name)) && wrong[name] !== undefined;
   });
 }
 
@@ -206,9 +203,10 @@ export function lasting(filters: Filters): Filters {
 /** Instants are shown in the viewer's time zone. */
 export function shownOf(name: string, text = ''): string {
   const at = new Date(text);
-  const isTime = (TIMES as readonly string[]).includes(name) && !Number.isNaN(at.getTime());
-  return isTime ? formatInstant(at) : text;
+  return isTime(name) && !Number.isNaN(at.getTime()) ? formatInstant(at) : text;
 }
+
+const isTime = (name: string) => (TIMES as readonly string[]).includes(name);
 
 const is = (text: string) => (option: { readonly value: string }) => option.value === text;
 
