@@ -112,6 +112,20 @@ describe('a person', { concurrency: 2 }, () => {
     assert.deepEqual(await read(tenant, '/worker-endpoints'), []);
   });
 
+  test('is asked before a schedule that was typed is discarded', async (page) => {
+    await open(page, api.url, '/schedules', 'Schedules');
+    await press(page, 'New schedule');
+    const form = page.getByRole('dialog', { name: 'New schedule' });
+    await form.getByLabel('Expression').fill('0 3 * * *');
+    await page.keyboard.press('Escape');
+    const question = page.getByRole('dialog', { name: 'Discard your changes?' });
+    await press(question, 'Cancel');
+    assert.equal(await form.getByLabel('Expression').inputValue(), '0 3 * * *');
+    await page.keyboard.press('Escape');
+    await press(question, 'Discard');
+    await form.waitFor({ state: 'detached' });
+  });
+
   test('sees by which pattern a key is limited', async (page, tenant) => {
     const limit = { max_count: 5, window_seconds: 60 };
     expectStatus(await tenant.put('/rate-limits/bank:*', limit), 200);

@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { useDiscard } from '../../components/discard.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
 import { Form, Select, TextArea, TextField, wrongOf } from '../../components/field.tsx';
 import { Conflict, useGuard } from '../../components/guard.tsx';
@@ -31,6 +32,9 @@ export function ScheduleForm(props: { schedule?: CronSchedule; onClose: () => vo
   const [timezone, setTimezone] = useState(schedule?.timezone ?? zoneHere());
   const [overlap, setOverlap] = useState<OverlapPolicy>(schedule?.overlap_policy ?? 'allow');
   const [data, setData] = useState(JSON.stringify(schedule?.context.data ?? {}, null, 2));
+  const typed = JSON.stringify([sequence, expression, timezone, overlap, data]);
+  const [opened] = useState(typed);
+  const { leave, question } = useDiscard(typed !== opened, onClose);
   const guard = useGuard(schedule, () => client.cron.get(schedule?.id ?? ''), viewOf);
   const save = useAction(
     async () => {
@@ -45,7 +49,7 @@ export function ScheduleForm(props: { schedule?: CronSchedule; onClose: () => vo
     { done: () => 'Schedule saved.', onDone: onClose },
   );
   return (
-    <Dialog title={schedule ? 'Change the schedule' : 'New schedule'} onClose={onClose}>
+    <Dialog title={schedule ? 'Change the schedule' : 'New schedule'} onClose={leave}>
       <Form onSubmit={() => save.run(undefined)}>
         {schedule === undefined && (
           <SequenceField
@@ -104,8 +108,9 @@ export function ScheduleForm(props: { schedule?: CronSchedule; onClose: () => vo
           onKeep={() => save.run(undefined)}
         />
         {save.error !== null && <ErrorBox error={save.error} />}
-        <DialogActions label="Save" isBusy={save.isBusy} onClose={onClose} />
+        <DialogActions label="Save" isBusy={save.isBusy} onClose={leave} />
       </Form>
+      {question}
     </Dialog>
   );
 }
