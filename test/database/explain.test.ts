@@ -769,6 +769,11 @@ describe('what the front thread reads', () => {
       countsQuery({ sequence_id: A_SEQUENCE }),
       asManyAsLookedAt,
     ],
+    [
+      'instances of the versions of a name by state',
+      countsQuery({ ...ofTenant, sequence_ids: VERSIONS }),
+      asManyAsLookedAt,
+    ],
     ['rate limits of a tenant', rateLimitList(ofTenant), 'the limits of one tenant'],
     ['the audit of an instance', auditList(BUSY, { limit: 200 }), oneByOne],
     ['the transitions of an instance', transitionList(BUSY), oneByOne],

@@ -18,7 +18,7 @@ import {
   narrow,
   timeFilters,
 } from '../../../src/db/reads/filters.js';
-import { list } from '../../../src/db/reads/list.js';
+import { list, merged } from '../../../src/db/reads/list.js';
 import { lookup, TRY_LATER } from '../../../src/db/reads/lookup.js';
 import { orderBy } from '../../../src/db/reads/order.js';
 import { Conditions, IS_PRESENT, type Query } from '../../../src/db/reads/query.js';
@@ -229,8 +229,7 @@ export const deadLetterList = list({
   order: orderBy(DEAD_LETTERS, ['created_at', 'instance_id'], 'descending', 'd'),
 });
 
-/** Without the versions of a name, which have an order each: those of a tenant have one. */
-const COUNTED_ALONG = ['ids', 'parent_instance_id', 'sequence_id', 'tenant_id'] as const;
+const COUNTED_ALONG = ['ids', ...INSTANCE_WALK.along] as const;
 
 /**
  * Matching instances by state, of the newest ones that the most selective index has. One row beyond the bound shows that
@@ -244,8 +243,9 @@ export function countsQuery(filter: InstanceFilter): Query {
   for (const [name, one] of Object.entries<Filter>(FILTERS)) {
     (served.has(name) ? within : others)[name] = one;
   }
+  const versions = along === 'sequence_ids' ? filter.sequence_ids : undefined;
   const walked = new Conditions();
-  narrow(walked, within, filter);
+  narrow(walked, within, versions ? { ...filter, sequence_ids: undefined } : filter);
   const matching = new Conditions(walked.values);
   narrow(matching, others, filter);
   matching.add(IS_PRESENT);
@@ -253,11 +253,14 @@ export function countsQuery(filter: InstanceFilter): Query {
     (state) => `count(*) filter (where i.state = '${state}' and i.matches)::integer as ${state}`,
   );
   const page = `order by i.created_at desc, i.id desc limit ${walked.param(COUNTED_INSTANCES_MAX + 1)}::bigint`;
+  const from = versions
+    ? merged('instances i', 'i', walked, page, FILTERS.sequence_ids, versions as readonly string[])
+    : `instances i ${walked.where}`;
   // `offset 0` has the filters evaluated once for a row, and not for each state.
   return walked.query(
     `select count(*)::integer as looked_at, ${counts.join(', ')} from (` +
       `select i.state, ${matching.all} as matches from (` +
-      `select * from instances i ${walked.where} ${page}) i offset 0) i`,
+      `select * from ${from} ${page}) i offset 0) i`,
   );
 }
 

@@ -157,7 +157,7 @@ function walkOf<Row, Of extends string, By extends string>(
 }
 
 /** The rows of each value in the order of the list, at most one page of each. */
-function merged(
+export function merged(
   table: string,
   alias: string,
   place: Conditions,
