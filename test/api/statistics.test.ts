@@ -268,6 +268,34 @@ test('what failed instances have in common is told beside other runs', async (te
   assert.equal((await tenant.get('/instances/failures/attributes?failure_code=x')).status, 400);
 });
 
+test('failed instances are compared with runs at the block that failed', async (tenant) => {
+  const [charge, pack] = [newHandler(), newHandler()];
+  const blocks = [
+    step('charge', charge, { queue_name: 'payments' }),
+    step('pack', pack, { queue_name: 'stock' }),
+  ];
+  const sequence = await tenant.sequence(blocks);
+  const failed = await tenant.create(sequence);
+  await tenant.fail(await tenant.task(charge, { worker_id: 'w1' }), 'no');
+  await tenant.until(failed, 'failed');
+  const packed = await tenant.create(sequence);
+  await tenant.complete(await tenant.task(charge, { worker_id: 'w1' }));
+  await tenant.complete(await tenant.task(pack, { worker_id: 'w2' }));
+  await tenant.until(packed, 'completed');
+  // It has not come to the block.
+  await tenant.create(sequence, { next_fire_at: '2099-01-01T00:00:00Z' });
+  const query = 'failure_code=worker_failed&failure_reason=no';
+  const { body } = await tenant.get<FailureAttributes>(`/instances/failures/attributes?${query}`);
+  assert.equal(body.runs, 3);
+  const told = body.attributes.flatMap(({ name, values: [top] }) =>
+    ['queue', 'worker'].includes(name) ? [[name, top?.value, top?.share_of_runs]] : [],
+  );
+  assert.deepEqual(told, [
+    ['queue', 'payments', 1],
+    ['worker', 'w1', 1],
+  ]);
+});
+
 test('queues tell what waits, what is claimed, and that nobody serves a handler', async (tenant) => {
   const [served, alone] = [newHandler(), newHandler()];
   await tenant.run([step('a', served)]);

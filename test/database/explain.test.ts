@@ -844,7 +844,7 @@ describe('what the front thread reads', () => {
     ['instances that failed of one cause', failedOfCauseQuery(ofCause), asManyAsLookedAt],
     [
       'runs that they are compared with',
-      runsOfNamesQuery([[tenant], ['default'], ['name-7']], A_TIME),
+      runsOfNamesQuery([[tenant], ['default'], ['name-7']], ['block-1'], A_TIME),
       { mayNotAvoidSorting: 'the newest of each version', sortedRowsMax: RUNS_MERGED_MAX },
     ],
     ['the actions of a tenant', actionList(page).query],

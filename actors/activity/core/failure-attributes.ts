@@ -7,6 +7,8 @@ export interface AttributeRow {
   readonly version: string;
   readonly block: string | null;
   readonly attempt: number | null;
+  /** True, or null: it had no task at the blocks that are compared. */
+  readonly has_task: true | null;
   readonly queue: string | null;
   readonly worker: string | null;
   readonly worker_version: string | null;
@@ -27,9 +29,12 @@ export function attributesOf(
   runs: readonly AttributeRow[],
 ): FailureAttribute[] {
   const [ours, others] = [failed.map(valuesOf), runs.map(valuesOf)];
+  const tasked = runs.filter(({ has_task }) => has_task).map(valuesOf);
   const names = new Set(ours.flatMap((values) => [...values.keys()]));
+  const comparedBy = (name: string) =>
+    ONLY_OF_FAILURES.has(name) ? [] : OF_TASKS.has(name) ? tasked : others;
   const attributes = [...names].flatMap((name) => {
-    const one = attributeOf(name, ours, ONLY_OF_FAILURES.has(name) ? [] : others);
+    const one = attributeOf(name, ours, comparedBy(name));
     return one === undefined ? [] : [one];
   });
   const isOwn = ({ name }: FailureAttribute) => !name.startsWith(METADATA);
@@ -42,8 +47,10 @@ const METADATA = 'metadata.';
 const FREQUENT_SHARE = 0.05;
 /** Runs that have not failed have neither. */
 const ONLY_OF_FAILURES: ReadonlySet<string> = new Set(['block', 'attempt']);
+/** Runs that have not come to the block say nothing about them. */
+const OF_TASKS: ReadonlySet<string> = new Set(['queue', 'worker', 'worker_version']);
 
-function valuesOf({ metadata, ...row }: AttributeRow): Map<string, string> {
+function valuesOf({ metadata, has_task: _, ...row }: AttributeRow): Map<string, string> {
   const values = new Map<string, string>();
   const put = (name: string, value: unknown) => {
     if (!['string', 'number', 'boolean'].includes(typeof value)) return;

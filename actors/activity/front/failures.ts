@@ -102,7 +102,12 @@ export const failureAttributes: Operation<'instances.failureAttributes'> = async
   );
   const names = [...sought.values()];
   const columnOf = (at: 0 | 1 | 2) => names.map((place) => place[at]);
-  const query = runsOfNamesQuery([columnOf(0), columnOf(1), columnOf(2)], filter.failed_after);
+  const blocks = [...new Set(failed.flatMap(({ block }) => block ?? []))];
+  const query = runsOfNamesQuery(
+    [columnOf(0), columnOf(1), columnOf(2)],
+    blocks,
+    filter.failed_after,
+  );
   const runs =
     names.length === 0 ? [] : await reads.rowsOf<AttributeRow>(query, 'name a later failed_after');
   const answer: FailureAttributes = {
@@ -116,8 +121,8 @@ export const failureAttributes: Operation<'instances.failureAttributes'> = async
 };
 
 function attributesIn(row: AttributeRow): AttributeRow {
-  const { version, block, attempt, queue, worker, worker_version, metadata } = row;
-  return { version, block, attempt, queue, worker, worker_version, metadata };
+  const { version, block, attempt, has_task, queue, worker, worker_version, metadata } = row;
+  return { version, block, attempt, has_task, queue, worker, worker_version, metadata };
 }
 
 const FAILURE_FILTERS = filtersOf(DEAD_LETTERS, ['namespace'], 'd');
@@ -208,17 +213,18 @@ const CAUSE_FILTERS = {
 } satisfies Readonly<Record<string, Filter>>;
 
 /**
- * The last task of an instance, at a block if one is named. The version is that with which its worker polls now.
- * @param at SQL of the block
+ * The last task of an instance at the blocks, or at any. The version is that with which its worker polls now.
+ * @param blocks SQL of an array; at any block if it is null
  */
-const attributesOfTask = (instance: string, at: string) =>
-  `left join lateral (select worker_id, queue_name from worker_tasks w where w.instance_id = ${instance} ` +
-  `and (${at} is null or w.block_id = ${at}) order by w.created_at desc limit 1) w on true ` +
+const attributesOfTask = (instance: string, blocks: string) =>
+  `left join lateral (select true as has_task, worker_id, queue_name from worker_tasks w ` +
+  `where w.instance_id = ${instance} and (${blocks} is null or w.block_id = any(${blocks})) ` +
+  'order by w.created_at desc limit 1) w on true ' +
   "left join lateral (select version from workers p where p.tenant_id in (i.tenant_id, '') " +
   'and p.worker_id = w.worker_id order by last_seen_at desc limit 1) p on true';
 
 const ATTRIBUTES =
-  "s.name || ' ' || s.version as version, w.queue_name as queue, w.worker_id as worker, " +
+  "s.name || ' ' || s.version as version, w.has_task, w.queue_name as queue, w.worker_id as worker, " +
   'p.version as worker_version, i.metadata';
 
 /** Newest first; one row beyond the bound shows that there are more. */
@@ -239,19 +245,25 @@ export function failedOfCauseQuery(filter: CauseFilter): Query {
       's.tenant_id, s.namespace, s.name, (select count(*)::integer from walked) as looked_at from picked d ' +
       'cross join lateral (select tenant_id, metadata, failure from instances where id = d.instance_id offset 0) i ' +
       'cross join lateral (select tenant_id, namespace, name, version from sequences where id = d.sequence_id offset 0) s ' +
-      attributesOfTask('d.instance_id', 'd.block_id'),
+      attributesOfTask('d.instance_id', 'nullif(array[d.block_id], array[null::text])'),
   );
 }
 
-/** The newest runs of all versions of these names. @param names arrays of tenants, namespaces and names */
+/**
+ * The newest runs of all versions of these names.
+ * @param names arrays of tenants, namespaces and names
+ * @param blocks whose tasks are compared; those of all blocks if there are none
+ */
 export function runsOfNamesQuery(
   names: readonly [tenants: string[], namespaces: string[], names: string[]],
+  blocks: readonly string[],
   since: string | undefined,
 ): Query {
   const conditions = new Conditions();
   const sought = names.map((texts) => `${conditions.param(texts)}::text[]`).join(', ');
   const created =
     since === undefined ? '' : `and created_at > ${conditions.param(since)}::timestamptz `;
+  const at = `${conditions.param(blocks.length === 0 ? null : blocks)}::text[]`;
   return conditions.query(
     'with versions as materialized (select s.id, s.name, s.version from ' +
       `unnest(${sought}) n(tenant_id, namespace, name) join sequences s using (tenant_id, namespace, name) ` +
@@ -262,7 +274,7 @@ export function runsOfNamesQuery(
       `order by r.created_at desc limit ${FAILURES_COMPARED_MAX}) ` +
       `select ${ATTRIBUTES}, null as block, null::integer as attempt from newest s ` +
       'cross join lateral (select id, tenant_id, metadata from instances where id = s.id offset 0) i ' +
-      attributesOfTask('i.id', 'null::text'),
+      attributesOfTask('i.id', at),
   );
 }
 
