@@ -35,7 +35,7 @@ test('an answer is sent five seconds after it was given, and not at all if it wa
   page.on('request', (one) => one.method() === 'POST' && sent.push(one.url()));
   const pay = cardOf(page, 'Pay it?');
   await pay.getByRole('button', { name: 'Yes' }).click();
-  await page.getByRole('status').getByText('Answer: Yes').waitFor();
+  await page.getByRole('status').getByText('Answer: Yes – Pay it?').waitFor();
   await page.getByRole('status').getByRole('button', { name: 'Undo' }).click();
   await pay.getByText('sent in a few seconds').waitFor({ state: 'detached' });
   // By keys: the next approval, its second choice, and what lies behind it.
@@ -91,4 +91,44 @@ test('an approver sees what is for the groups of the key, and what happens at th
   await card.getByText('then the step fails').waitFor();
   assert.equal(await cardOf(page, 'For legal?').count(), 0);
   assert.equal(await card.getByRole('button', { name: 'Data and flow' }).count(), 0);
+});
+
+test('a key answers only what is seen, a long choice stays within its card, and a group narrows the list as it is typed', async ({
+  page,
+  context,
+}) => {
+  const tenant = api.tenant();
+  const label = `Ask the customer ${'once more '.repeat(20)}`;
+  const choices = [
+    { label, value: 'ask' },
+    { label: 'Refuse', value: 'refuse' },
+  ];
+  await ask(tenant, 'The first?', { choices });
+  for (const name of ['second', 'third', 'fourth', 'fifth', 'sixth', 'seventh']) {
+    await ask(tenant, `The ${name}?`, { approvers: ['legal'] });
+  }
+  await signIn(context, { apiKey: DEFAULT_API_KEY, tenant: tenant.name });
+  await open(page, api.url, '/', 'Overview');
+  const widths = await cardOf(page, 'The first?').evaluate((card) => [
+    card.scrollWidth,
+    card.clientWidth,
+  ]);
+  assert.ok((widths[0] as number) <= (widths[1] as number), `${widths}`);
+  await open(page, api.url, '/approvals', 'Approvals');
+  const first = cardOf(page, 'The first?');
+  const isSeen = () => first.evaluate((card) => card.getBoundingClientRect().bottom > 0);
+  await page.mouse.wheel(0, 5_000);
+  await cardOf(page, 'The seventh?').getByRole('button', { name: 'Yes' }).hover();
+  assert.equal(await isSeen(), false);
+  await page.keyboard.press('2');
+  assert.deepEqual(
+    [await isSeen(), await first.getByText('sent in a few seconds').count()],
+    [true, 0],
+  );
+  await page.keyboard.press('2');
+  await first.getByText('Refuse: sent in a few seconds').waitFor();
+  await page.keyboard.press('u');
+  await page.getByRole('textbox', { name: 'Group' }).fill('legal');
+  await first.waitFor({ state: 'detached' });
+  await page.waitForURL(/group=legal/);
 });

@@ -1,6 +1,6 @@
 /** The form to answer an approval, with a button for each choice. An answer can be taken back before it is sent. */
 
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Badge } from '../../components/badge.tsx';
@@ -17,6 +17,16 @@ interface Choice {
   readonly label: string;
 }
 
+/** A message is no place for a long text. */
+const QUESTION_LENGTH_MAX = 100;
+
+/** A question that the user does not see is not answered by a key. */
+function isInView(element: Element | null): boolean {
+  if (element === null) return false;
+  const { top, bottom } = element.getBoundingClientRect();
+  return top >= 0 && bottom <= innerHeight;
+}
+
 /** Renders nothing for callers who may not answer. */
 export function AnswerForm(props: {
   readonly approvalId: string;
@@ -27,24 +37,30 @@ export function AnswerForm(props: {
   readonly isClosed: boolean;
   /** The number of a choice, as a key, gives this answer. */
   readonly isCurrent?: boolean;
-  /** The message after it was answered with this value. */
-  readonly done: (value: string) => string;
+  /** For messages, where several are open on one page. */
+  readonly question?: string;
 }) {
-  const { approvalId, choices, approvers = [], allowsComment, isClosed, done } = props;
+  const { approvalId, choices, approvers = [], allowsComment, isClosed, question = '' } = props;
   const { client, mayAnswer } = useEngine();
   const [areKeysOn] = useSingleKeys();
   const [comment, setComment] = useState('');
   const [given, setGiven] = useState<string>();
   const { isHeld, undo, hold } = useHeld(approvalId);
   const [chosen, setChosen] = useState<Choice>();
+  const buttons = useRef<HTMLDivElement>(null);
+  const textOf = ({ label }: Choice) =>
+    question === '' ? label : `${label} – ${question.slice(0, QUESTION_LENGTH_MAX)}`;
   const answer = useAction(
-    ({ value, answer_id }: { value: string; answer_id: string }) =>
+    ({ choice: { value }, answer_id }: { choice: Choice; answer_id: string }) =>
       client.approvals.answer(approvalId, {
         value,
         answer_id,
         ...(comment !== '' && { comment }),
       }),
-    { done: (_, { value }) => done(value), onDone: (_, { value }) => setGiven(value) },
+    {
+      done: (_, { choice }) => `Answered: ${textOf(choice)}`,
+      onDone: (_, { choice }) => setGiven(choice.value),
+    },
   );
   const isOver = isClosed || given !== undefined;
   const isShut = isOver || isHeld || answer.isBusy;
@@ -52,13 +68,15 @@ export function AnswerForm(props: {
   const choose = (choice: Choice) => {
     const answer_id = randomId();
     setChosen(choice);
-    hold(() => answer.run({ value: choice.value, answer_id }), `Answer: ${choice.label}`);
+    hold(() => answer.run({ choice, answer_id }), `Answer: ${textOf(choice)}`);
   };
   useEffect(() => {
     if (!isCurrent) return undefined;
     const onKey = (event: KeyboardEvent) => {
       const choice = isShortcut(event) ? choices[Number(event.key) - 1] : undefined;
-      if (choice !== undefined) choose(choice);
+      if (choice === undefined) return;
+      if (isInView(buttons.current)) choose(choice);
+      else buttons.current?.scrollIntoView({ block: 'center' });
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
@@ -68,7 +86,7 @@ export function AnswerForm(props: {
   const answered = choices.find(({ value }) => value === given);
   return (
     <>
-      <div className={styles.choices}>
+      <div ref={buttons} className={styles.choices}>
         {allowsComment && (
           <div className={styles.comment}>
             <TextField

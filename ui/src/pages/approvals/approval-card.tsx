@@ -31,6 +31,7 @@ export function ApprovalCard(props: {
   const { approval, isClosed, current } = props;
   const { isCurrent = false, isByKey = false, isOpen = false } = current ?? {};
   const { id, instance_id, sequence_name, path, waiting_since, approvers, metadata } = approval;
+  const question = approval.prompt || `Step ${path} waits for an answer.`;
   const isSeen = useMaySee()('/instances');
   const card = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -45,7 +46,7 @@ export function ApprovalCard(props: {
       onPointerDown={current?.onSelect}
       onFocus={current?.onSelect}
     >
-      <p className={styles.prompt}>{approval.prompt || `Step ${path} waits for an answer.`}</p>
+      <p className={styles.prompt}>{question}</p>
       <p className={styles.about}>
         <span>
           <PageLink href={`/instances/${instance_id}`}>{sequence_name ?? instance_id}</PageLink> at{' '}
@@ -71,7 +72,7 @@ export function ApprovalCard(props: {
         allowsComment={approval.allow_comment}
         isClosed={isClosed}
         isCurrent={isCurrent}
-        done={() => `Answered: ${approval.prompt}`}
+        question={question}
       />
       {current && isSeen && (
         <div>

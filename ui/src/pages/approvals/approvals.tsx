@@ -8,7 +8,7 @@ import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { Button } from '../../components/button.tsx';
 import { Empty } from '../../components/error-box.tsx';
-import { Form, TextField } from '../../components/field.tsx';
+import { FilterField } from '../../components/field.tsx';
 import { undoLast } from '../../components/held.tsx';
 import { NO_MORE, useList } from '../../components/list.tsx';
 import { Loaded } from '../../components/loaded.tsx';
@@ -43,7 +43,13 @@ export default function Approvals() {
             onChange={(name) => change({ sequence: name })}
           />
         )}
-        {tenant !== undefined && <GroupField value={group} onChange={change} />}
+        {tenant !== undefined && (
+          <FilterField
+            label="Group"
+            value={group ?? ''}
+            onChange={(name) => change({ group: name })}
+          />
+        )}
       </div>
       <Loaded query={list.query} height={320}>
         {({ items, nextCursor }) => (
@@ -152,19 +158,6 @@ function useCurrent(ids: readonly string[]): (id: string) => Current {
 
 const isOnControl = (target: EventTarget | null) =>
   target instanceof Element && target.closest('button, a, summary') !== null;
-
-function GroupField(props: {
-  readonly value: string | undefined;
-  readonly onChange: (filters: { group: string | undefined }) => void;
-}) {
-  const { value = '', onChange } = props;
-  const [typed, setTyped] = useState(value);
-  return (
-    <Form onSubmit={() => onChange({ group: typed || undefined })}>
-      <TextField label="Group" value={typed} onChange={setTyped} />
-    </Form>
-  );
-}
 
 /** More open approvals than this are shown as `100+`. */
 const COUNTED = 100;

@@ -22,7 +22,6 @@ export function Answer(props: {
       choices={choices.map((value) => ({ value, label: labelOf(value) }))}
       allowsComment={gate?.allow_comment === true}
       isClosed={isClosed}
-      done={(value) => `Answered: ${labelOf(value)}`}
     />
   );
 }
