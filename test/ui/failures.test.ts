@@ -44,7 +44,8 @@ test('a cause is opened, one instance is retried first, and the outcome stays on
   const result = page.getByRole('dialog', { name: 'Result of the bulk change' });
   await result.getByText('no 1').waitFor();
   const retries = page.getByRole('table', { name: 'Recent retries' });
-  await retries.getByText('1 retried · 1 failed again').waitFor();
+  const probe = retries.getByRole('row').filter({ hasText: '1 retried · 1 failed again' });
+  await probe.getByText(/^no # · .* · 1 selected instance$/).waitFor();
 
   await result.getByRole('button', { name: 'Retry the others…' }).click();
   await dialog.getByLabel('Retry', { exact: true }).selectOption('pace');
@@ -64,4 +65,26 @@ test('a cause is opened, one instance is retried first, and the outcome stays on
       ],
     );
   });
+});
+
+test('a retry reaches as many instances as one change may, and says when there are more', async ({
+  page,
+  context,
+}) => {
+  const tenant = api.tenant();
+  const sequence = await tenant.sequence([step('a', 'fail', { params: { message: 'no 1' } })]);
+  await tenant.until(await tenant.create(sequence), 'failed');
+  await signIn(context, { apiKey: DEFAULT_API_KEY, tenant: tenant.name });
+  await page.route('**/instances/batch-action', (route) => {
+    const { limit } = route.request().postDataJSON() as { limit?: number };
+    const applied = limit ?? 1_000;
+    const none = { skipped: 0, failed: 0, repeats_effects: 0 };
+    const json = { matched: applied, applied, ...none, dry_run: true };
+    return route.fulfill({ headers: { 'x-request-id': 'sample' }, json });
+  });
+  await open(page, api.url, '/failures', 'Failures');
+  await page.getByRole('button', { name: 'Retry…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('One change reaches at most 10,000: repeat it for the others.').waitFor();
+  await dialog.getByRole('button', { name: 'Retry 10,000 instances' }).waitFor();
 });

@@ -23,6 +23,9 @@ const WORDS: Record<BulkAction, readonly [verb: string, done: string]> = {
   cancel: ['Cancel', 'cancelled'],
 };
 
+/** The most that the engine changes by one request. */
+const LIMIT = 10_000;
+
 /** Counting many instances runs as a job, whose progress is polled. */
 const COUNT_EVERY_MS = 1000;
 
@@ -69,11 +72,11 @@ export function BulkDialog(props: {
   const [plan, setPlan] = useState<Plan>('all');
   const [pace, setPace] = useState(PACE_DEFAULT);
   const isProbe = plan === 'probe' && props.probe !== undefined;
-  const filter = isProbe ? { ids: [props.probe as string] } : props.filter;
+  const filter = isProbe ? { ...props.filter, ids: [props.probe as string] } : props.filter;
   const read = plan === 'pace' ? readNumber(pace, PACE) : undefined;
   const perMinute = read?.wrong === undefined ? read?.value : undefined;
   const isPaceWrong = plan === 'pace' && perMinute === undefined;
-  const what = { filter, action, ...(orphans && { orphans }) };
+  const what = { filter, action, limit: LIMIT, ...(orphans && { orphans }) };
   const body = { ...what, ...(perMinute !== undefined && { per_minute: perMinute }) };
   const count = useQuery({
     queryKey: ['instances.batchAction', opened, probes, what],
@@ -150,6 +153,8 @@ export function BulkDialog(props: {
               `, ${formatCount(skipped)} skipped because the action does not apply to them`}
             {skipped > 0 && isRetry && !orphans && ' or their parents have continued without them'}
             {isCounting ? '; counting…' : '.'}
+            {applied + skipped >= LIMIT &&
+              ` One change reaches at most ${formatCount(LIMIT)}: repeat it for the others.`}
           </p>
         )}
       </Loaded>

@@ -114,7 +114,7 @@ const COLUMNS: readonly Column<Cause>[] = [
     name: 'Reason',
     cell: ({ example, reason, code, handler }) => (
       <>
-        <Link href={`/instances/${example.id}`} title={example.message}>
+        <Link href={`/instances/${example.id}`} title={example.message} className="clamped">
           {reason}
         </Link>{' '}
         <code className="dim small">{code}</code>

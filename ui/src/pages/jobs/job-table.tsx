@@ -10,7 +10,7 @@ import { isOfInterest, RetryOutcome } from '../../components/retry-outcome.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { formatCount } from '../../lib/format.ts';
-import { changeText, resultText } from './job-texts.ts';
+import { changeText, resultText, scopeText } from './job-texts.ts';
 
 const TONES: Record<BulkJobState, Tone> = {
   running: 'info',
@@ -26,6 +26,7 @@ const COLUMNS: readonly Column<BulkJob>[] = [
     cell: (job) => (
       <>
         {changeText(job)} <ShortId id={job.id} />
+        <div className="dim small clamped">{scopeText(job)}</div>
       </>
     ),
   },
