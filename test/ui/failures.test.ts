@@ -88,3 +88,22 @@ test('a retry reaches as many instances as one change may, and says when there a
   await dialog.getByText('One change reaches at most 10,000: repeat it for the others.').waitFor();
   await dialog.getByRole('button', { name: 'Retry 10,000 instances' }).waitFor();
 });
+
+test('the overview has the failures of the last day, and leads to them', async ({
+  page,
+  context,
+}) => {
+  const tenant = api.tenant();
+  const sequence = await tenant.sequence([step('a', 'fail', { params: { message: 'no 1' } })]);
+  await tenant.until(await tenant.create(sequence), 'failed');
+  await signIn(context, { apiKey: DEFAULT_API_KEY, tenant: tenant.name });
+  await open(page, api.url, '/', 'Overview');
+  const cause = page.getByRole('row').filter({ hasText: 'no #' });
+  await cause.getByText('new', { exact: true }).waitFor();
+  await page.getByRole('link', { name: '1 Failed in the last 24 hours' }).click();
+  await page.getByRole('heading', { name: 'By cause, in the last 24 hours' }).waitFor();
+  // Two days later.
+  await page.clock.setFixedTime(Date.now() + 2 * 86_400_000);
+  await open(page, api.url, '/', 'Overview');
+  await page.getByText('Nothing failed in the last 24 hours').waitFor();
+});

@@ -16,13 +16,11 @@ import { hrefOf } from '../../lib/address.ts';
 import { countOf, formatCount, formatShare } from '../../lib/format.ts';
 import { type Affected, type Cause, causesOf } from './causes.ts';
 import styles from './failures.module.css';
-import { type Period, periodOf, startOf } from './periods.ts';
+import { LAST_DAY, type Period, startOf } from './periods.ts';
 
 const PACE_MS = 5000;
 
-export const ALL_TIME = periodOf('all');
-
-export function useCauses(period = ALL_TIME, sequence?: string) {
+export function useCauses(period: Period = LAST_DAY, sequence?: string) {
   const { client } = useEngine();
   return useQuery({
     queryKey: ['instances.failures', period.name, sequence],
@@ -40,7 +38,7 @@ export function useCauses(period = ALL_TIME, sequence?: string) {
 /** @param props.more columns after the default ones */
 export function CauseTable(props: {
   readonly rows: readonly Cause[];
-  readonly period?: Period;
+  readonly period: Period;
   readonly sequence?: string | undefined;
   readonly failedAfter?: string | undefined;
   readonly more?: readonly Column<Cause>[];
@@ -51,7 +49,7 @@ export function CauseTable(props: {
     readonly content: (row: Cause) => ReactNode;
   };
 }) {
-  const { rows, period = ALL_TIME, sequence, failedAfter, more = [], opened } = props;
+  const { rows, period, sequence, failedAfter, more = [], opened } = props;
   const within = { sequence, failedAfter };
   const table = {
     label: 'Failures by cause',
@@ -60,7 +58,10 @@ export function CauseTable(props: {
         name: 'Count',
         isNumber: true,
         cell: (cause: Cause) => (
-          <Link href={hrefOf('/instances', addressOf(cause, within))} className={styles.count}>
+          <Link
+            href={hrefOf('/instances', addressOf(cause, within))}
+            className={`${styles.count} whole`}
+          >
             {formatCount(cause.count)}
           </Link>
         ),

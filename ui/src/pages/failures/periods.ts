@@ -11,10 +11,11 @@ export const PERIODS = [
 ] as const;
 export type Period = (typeof PERIODS)[number];
 
-const BY_DEFAULT = PERIODS[2];
+/** Also that of the overview. */
+export const LAST_DAY = PERIODS[2];
 
 export function periodOf(name: string | undefined): Period {
-  return PERIODS.find((period) => period.name === name) ?? BY_DEFAULT;
+  return PERIODS.find((period) => period.name === name) ?? LAST_DAY;
 }
 
 /** Undefined: at any time. */

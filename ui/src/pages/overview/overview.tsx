@@ -9,6 +9,7 @@ import { useHold, useSteady } from '../../components/steady.ts';
 import { ApprovalCard } from '../approvals/approval-card.tsx';
 import { useOpenApprovals } from '../approvals/approvals.tsx';
 import { CauseTable, useCauses } from '../failures/cause-table.tsx';
+import { LAST_DAY } from '../failures/periods.ts';
 import { QueueTable, useQueues } from '../workers/queues.tsx';
 import { ActivityPanels } from './activity.tsx';
 import { Canaries } from './canaries.tsx';
@@ -24,7 +25,7 @@ export default function Overview() {
   return (
     <Page title="Overview">
       <Summary />
-      <FailingNow />
+      <Failures />
       <div className={styles.pair}>
         <ActivityPanels />
       </div>
@@ -38,17 +39,23 @@ export default function Overview() {
   );
 }
 
-function FailingNow() {
+function Failures() {
   const failures = useCauses();
   return (
     <Panel
-      title="Failing now"
+      title={`Failures in ${LAST_DAY.words}`}
       isFlush
-      actions={<Link href="/failures?period=all">All failures</Link>}
+      actions={<Link href="/failures">All causes</Link>}
     >
       <div className={styles.failing}>
         <Loaded query={failures} height={234}>
-          {({ causes }) => <CauseTable rows={causes.slice(0, FAILURES_SHOWN)} />}
+          {({ causes, failed_after: failedAfter }) => (
+            <CauseTable
+              rows={causes.slice(0, FAILURES_SHOWN)}
+              period={LAST_DAY}
+              failedAfter={failedAfter}
+            />
+          )}
         </Loaded>
       </div>
     </Panel>

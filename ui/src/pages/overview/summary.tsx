@@ -10,6 +10,7 @@ import { type LiveState, useLiveState } from '../../api/live.tsx';
 import { countOf, formatCompact } from '../../lib/format.ts';
 import { useOpenApprovals } from '../approvals/approvals.tsx';
 import { useCauses } from '../failures/cause-table.tsx';
+import { LAST_DAY } from '../failures/periods.ts';
 import { useQueues } from '../workers/queues.tsx';
 import styles from './overview.module.css';
 
@@ -25,8 +26,8 @@ export function Summary() {
   return (
     <div className={styles.summary}>
       <Figure
-        name="Failed instances"
-        href="/failures?period=all"
+        name={`Failed in ${LAST_DAY.words}`}
+        href="/failures"
         value={failed}
         isMore={failures?.complete === false}
         tone={failed ? 'danger' : undefined}
