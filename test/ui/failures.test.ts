@@ -102,6 +102,14 @@ test('the overview has the failures of the last day, and leads to them', async (
   await cause.getByText('new', { exact: true }).waitFor();
   await page.getByRole('link', { name: '1 Failed in the last 24 hours' }).click();
   await page.getByRole('heading', { name: 'By cause, in the last 24 hours' }).waitFor();
+  // All columns fit beside the navigation of a small screen.
+  await page.setViewportSize({ width: 1024, height: 768 });
+  const table = page.getByRole('table', { name: 'Failures by cause' });
+  const hidden = await table.evaluate(({ parentElement: frame }) =>
+    frame === null ? 0 : frame.scrollWidth - frame.clientWidth,
+  );
+  assert.equal(hidden, 0);
+  await cause.getByRole('link', { name: 'no #' }).waitFor();
   // Two days later.
   await page.clock.setFixedTime(Date.now() + 2 * 86_400_000);
   await open(page, api.url, '/', 'Overview');

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from 'react';
 import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { lonely } from '../lib/lonely.ts';
 import { momentText, tickText, tickTexts } from '../lib/ticks.ts';
 import styles from './chart.module.css';
 
@@ -69,7 +70,12 @@ export default function Chart(props: ChartProps) {
             width: 2,
             ...(isDashed && { dash: [6, 4] }),
             spanGaps: isSparse,
-            points: { show: isSparse && !isDashed, size: 6 },
+            points: {
+              show: isSparse && !isDashed,
+              size: 6,
+              filter: ({ data }: UPlot, at: number, show: boolean) =>
+                show || isSparse ? null : lonely([...(data[at] ?? [])]),
+            },
             value: (_plot: UPlot, value: number | null) => (value === null ? '–' : format(value)),
           })),
         ],

@@ -58,10 +58,7 @@ export function CauseTable(props: {
         name: 'Count',
         isNumber: true,
         cell: (cause: Cause) => (
-          <Link
-            href={hrefOf('/instances', addressOf(cause, within))}
-            className={`${styles.count} whole`}
-          >
+          <Link href={hrefOf('/instances', addressOf(cause, within))} className={styles.count}>
             {formatCount(cause.count)}
           </Link>
         ),
@@ -114,10 +111,12 @@ const COLUMNS: readonly Column<Cause>[] = [
   {
     name: 'Reason',
     cell: ({ example, reason, code, handler }) => (
-      <>
-        <Link href={`/instances/${example.id}`} title={example.message} className="clamped">
-          {reason}
-        </Link>{' '}
+      <div className={styles.place}>
+        <div className="clamped">
+          <Link href={`/instances/${example.id}`} title={example.message}>
+            {reason}
+          </Link>
+        </div>
         <code className="dim small">{code}</code>
         {handler !== null && (
           <span className="dim small">
@@ -125,18 +124,18 @@ const COLUMNS: readonly Column<Cause>[] = [
             of <code>{handler}</code>
           </span>
         )}
-      </>
+      </div>
     ),
   },
   {
     name: 'Sequences',
     cell: ({ affected: [first, ...others] }) => (
-      <>
+      <div className={styles.place}>
         {placeOf(first)}
         {others.length > 0 && (
           <span className="dim small"> and {countOf(others.length, 'other')}</span>
         )}
-      </>
+      </div>
     ),
   },
   { name: 'Last seen', cell: ({ lastAt }) => <Time at={lastAt} /> },
