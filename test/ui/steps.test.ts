@@ -110,3 +110,22 @@ test('a timeline shows the slowest iterations first, and what the run waited for
   await page.getByRole('button', { name: 'Critical path' }).click();
   await page.getByText(/^\d+ attempts? one after the other/).waitFor();
 });
+
+test('the slowest iterations are those of the whole run, however many attempts it has', async ({
+  page,
+}) => {
+  const { client } = server.shop;
+  const items = Array.from({ length: 300 }, (_, at) => at);
+  const work = (id: string) => ({ type: 'step', id, handler: 'transform', params: { at: id } });
+  const body = [work('pack'), work('label')];
+  const { id: sequence_id } = await client.sequences.create({
+    namespace: 'shop',
+    name: 'many-gifts',
+    version: 1,
+    blocks: [{ type: 'for_each', id: 'gifts', collection: 'items', item_var: 'gift', body }],
+  } as never);
+  const { id } = await client.instances.create({ sequence_id, context: { data: { items } } });
+  await server.shop.until(id, 'completed');
+  await open(page, server.api.url, `/instances/${id}/timeline?order=slowest`, /many-gifts/);
+  await page.getByText('slowest first, 1–50 of 300 iterations', { exact: true }).waitFor();
+});

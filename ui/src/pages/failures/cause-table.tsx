@@ -111,7 +111,7 @@ const COLUMNS: readonly Column<Cause>[] = [
   {
     name: 'Reason',
     cell: ({ example, reason, code, handler }) => (
-      <div className={styles.place}>
+      <div className={`${styles.place} ${styles.cause}`}>
         <div className="clamped">
           <Link href={`/instances/${example.id}`} title={example.message}>
             {reason}

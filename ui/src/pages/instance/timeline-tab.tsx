@@ -1,7 +1,7 @@
 /** One bar per attempt over time. Very long runs start with their latest attempts. */
 
 import { useQuery } from '@tanstack/react-query';
-import { useMemo } from 'react';
+import { useEffect, useMemo } from 'react';
 import { useEngine } from '../../api/engine.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
 import { ITERATION_ORDERS } from '../../flow/iteration.ts';
@@ -10,19 +10,20 @@ import { useFilters } from '../../lib/address.ts';
 import { Awaited } from './awaited.tsx';
 import { BlockPanel } from './block-panel.tsx';
 import styles from './instance.module.css';
-import { NOTHING_ASKED_OF_BLOCK, type Run, useDrawn } from './run.ts';
+import { type Drawn, NOTHING_ASKED_OF_BLOCK, type Run, useDrawn } from './run.ts';
 
 export function TimelineTab({ run }: { readonly run: Run }) {
   const { drawn, awaited } = useDrawn(run);
   const [filters, change] = useFilters();
   const typical = useTypical(run);
+  const order = ITERATION_ORDERS.find((one) => one === filters.order) ?? 'number';
+  useAllPages(order === 'number' || run.isOpen ? undefined : drawn?.attemptsQuery);
   if (drawn?.facts.attempts === undefined) {
     return <Awaited query={drawn?.attemptsQuery ?? awaited} height={320} />;
   }
   const { definition, facts, outline, attemptsQuery } = drawn;
   const block = filters.block === undefined ? undefined : outline.byPath.get(filters.block);
   const { sequence } = run;
-  const order = ITERATION_ORDERS.find((one) => one === filters.order) ?? 'number';
   return (
     <div className={styles.stack}>
       <Timeline
@@ -53,6 +54,18 @@ export function TimelineTab({ run }: { readonly run: Run }) {
       )}
     </div>
   );
+}
+
+/** Longer runs are compared by what was read. */
+const PAGES_COMPARED_MAX = 20;
+
+/** Reads all attempts of a finished run: the slowest iteration may be the first one. */
+function useAllPages(query: Drawn['attemptsQuery'] | undefined): void {
+  const pages = query?.data?.pages.length ?? PAGES_COMPARED_MAX;
+  const isNext = query?.hasNextPage === true && !query.isFetching && !query.isError;
+  useEffect(() => {
+    if (isNext && pages < PAGES_COMPARED_MAX) void query?.fetchNextPage();
+  }, [isNext, pages, query]);
 }
 
 const DAY_MS = 24 * 60 * 60_000;
