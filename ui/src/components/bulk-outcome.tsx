@@ -6,13 +6,14 @@ import { Link } from 'wouter';
 import { useEngine } from '../api/engine.tsx';
 import { hrefOf } from '../lib/address.ts';
 import { countOf, formatCount } from '../lib/format.ts';
+import { outcomeText } from '../lib/outcome-text.ts';
 import { StateBadge } from './badge.tsx';
 import styles from './bulk-outcome.module.css';
 import { Button } from './button.tsx';
 import { ShortId } from './copy.tsx';
 import { Dialog } from './dialog.tsx';
 import { Loaded, NotReadAgain } from './loaded.tsx';
-import { outcomeText, useJob } from './retry-outcome.tsx';
+import { useJob } from './retry-outcome.tsx';
 
 export type BulkAnswer = BatchActionResult | BulkJob;
 

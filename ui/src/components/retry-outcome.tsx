@@ -3,7 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { BulkJob } from 'durable-workflow-engine-client';
 import { useEngine } from '../api/engine.tsx';
-import { formatCount } from '../lib/format.ts';
+import { outcomeText } from '../lib/outcome-text.ts';
 
 /** The engine reads the state of each retried instance for it. */
 const PACE_MS = 3000;
@@ -34,16 +34,4 @@ export function useJob(id: string) {
 export function RetryOutcome({ job }: { readonly job: BulkJob }) {
   const read = useJob(job.id).data;
   return <span className="whole">{outcomeText(read ?? { ...job, outcome: null })}</span>;
-}
-
-/** Such as `51 retried · 24 completed · 5 failed again · 22 running`. */
-export function outcomeText({ applied, outcome }: Pick<BulkJob, 'applied' | 'outcome'>) {
-  const parts: readonly (readonly [count: number | undefined, word: string])[] = [
-    [outcome?.completed, 'completed'],
-    [outcome?.failed, 'failed again'],
-    [outcome?.cancelled, 'cancelled'],
-    [outcome?.open, 'running'],
-  ];
-  const told = parts.flatMap(([count, word]) => (count ? [`${formatCount(count)} ${word}`] : []));
-  return [`${formatCount(applied)} retried`, ...told].join(' · ');
 }

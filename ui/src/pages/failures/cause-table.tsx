@@ -102,7 +102,13 @@ function overTime(words: string): readonly Column<Cause>[] {
       name: 'Share of runs',
       isNumber: true,
       cell: ({ share }) =>
-        share === undefined ? <span className="dim">–</span> : formatShare(share),
+        share === undefined ? (
+          <span className="dim">–</span>
+        ) : (
+          <span title="Of the newest 500 runs of each version in the period">
+            {formatShare(share)}
+          </span>
+        ),
     },
   ];
 }
