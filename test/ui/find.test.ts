@@ -177,3 +177,25 @@ test('another tenant is shown on the same page, and instead of one thing the lis
   await expectPage(page, 'Instances');
   assert.equal(pathOf(page), inTenant('/instances', neighbour));
 });
+
+test('a key or a tenant that cannot be sent leads back to the form, not to an empty page', async ({
+  page,
+  complaints,
+}) => {
+  complaints.allow(/401/);
+  await page.goto(`${server.api.url}/ui/failures`);
+  await page.getByLabel('API key').fill('pasted…');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('alert').getByText('must be printable ASCII').waitFor();
+  await page.getByRole('button', { name: 'Enter another key' }).click();
+  await page.getByLabel('API key').fill(DEFAULT_API_KEY);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('textbox', { name: 'Tenant' }).fill('店');
+  await page.getByRole('button', { name: 'Open' }).click();
+  await page.getByRole('alert').getByText('the tenant "店" cannot be sent').waitFor();
+  await page.reload();
+  await page.getByRole('button', { name: 'Choose another tenant' }).click();
+  await page.getByRole('textbox', { name: 'Tenant' }).fill(server.shop.tenant);
+  await page.getByRole('button', { name: 'Open' }).click();
+  await page.getByRole('heading', { name: 'By cause, in the last 24 hours' }).waitFor();
+});

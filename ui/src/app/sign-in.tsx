@@ -21,7 +21,13 @@ import { ErrorBox } from '../components/error-box.tsx';
 import { Form, TextField } from '../components/field.tsx';
 import { leavingFetch } from '../lib/leaving.ts';
 import styles from './sign-in.module.css';
-import { InTenant, leaveTenant, leaveThing, useAddressedTenant } from './tenant-address.tsx';
+import {
+  InTenant,
+  leaveTenant,
+  leaveThing,
+  switchTenant,
+  useAddressedTenant,
+} from './tenant-address.tsx';
 
 /** Few, since the user is waiting. */
 const RETRIES = 1;
@@ -33,6 +39,39 @@ export function SignIn({ children }: { children: ReactNode }) {
   const addressed = useAddressedTenant();
   // Where one address serves several cells, the tenant selects the cell that knows the key.
   const named = addressed ?? session.tenant ?? undefined;
+  const wrongKey = refusalOf({ apiKey });
+  const wrong = wrongKey ?? refusalOf({ tenant: named });
+  if (wrong !== undefined) {
+    return (
+      <Card title="Sign in">
+        <p role="alert">{wrong}</p>
+        <Button onClick={wrongKey === undefined ? switchTenant : declineKey}>
+          {wrongKey === undefined ? 'Choose another tenant' : 'Enter another key'}
+        </Button>
+      </Card>
+    );
+  }
+  return <SignedIn {...{ session, addressed, named }}>{children}</SignedIn>;
+}
+
+/** Why the client cannot send the key or the tenant, such as characters that a header cannot have. */
+function refusalOf(caller: Parameters<typeof clientOf>[0]): string | undefined {
+  try {
+    clientOf(caller);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+function SignedIn(props: {
+  readonly session: Session;
+  readonly addressed: string | undefined;
+  readonly named: string | undefined;
+  readonly children: ReactNode;
+}) {
+  const { session, addressed, named, children } = props;
+  const { apiKey } = session;
   const asking = useMemo(() => clientOf({ apiKey, tenant: named }), [apiKey, named]);
   const who = useQuery({
     queryKey: ['whoami', apiKey],
