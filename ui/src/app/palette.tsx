@@ -1,6 +1,5 @@
 /** Finds anything from every page: instances and sequences by the search, pages, and actions. Used by keyboard. */
 
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import type { SearchHit } from 'durable-workflow-engine-client';
 import {
   ArrowLeftRight,
@@ -19,6 +18,7 @@ import {
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useEngine, useMaySee } from '../api/engine.tsx';
+import { useRead } from '../api/read.ts';
 import { StateBadge } from '../components/badge.tsx';
 import { ShortId } from '../components/copy.tsx';
 import { Dialog } from '../components/dialog.tsx';
@@ -192,14 +192,12 @@ function Option(props: {
 
 /** The hits of the search; those of the text before stay until they have come. */
 function useHits(query: string) {
-  const { client, allowed } = useEngine();
+  const { allowed } = useEngine();
   const rested = useRested(query);
   const maySearch = allowed.readAll || allowed.start;
-  const { data, isFetching, error } = useQuery({
-    queryKey: ['search.list', rested],
-    queryFn: ({ signal }) => client.search.list({ q: rested, limit: HITS_MAX }, { signal }),
+  const { data, isFetching, error } = useRead('search.list', [{ q: rested, limit: HITS_MAX }], {
     enabled: maySearch && rested !== '',
-    placeholderData: keepPreviousData,
+    keepsBefore: true,
   });
   const isShown = maySearch && query !== '';
   return {

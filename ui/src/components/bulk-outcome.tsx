@@ -1,9 +1,8 @@
 /** The result of a bulk change: how many instances it reached, which were refused and why, and links to them. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { BatchActionResult, BulkJob } from 'durable-workflow-engine-client';
 import { Link } from 'wouter';
-import { useEngine } from '../api/engine.tsx';
+import { useRead } from '../api/read.ts';
 import { hrefOf } from '../lib/address.ts';
 import { countOf, formatCount } from '../lib/format.ts';
 import { StateBadge } from './badge.tsx';
@@ -87,12 +86,7 @@ export function BulkOutcome(props: {
 
 /** The result of one retried instance, live. */
 function Probe({ id }: { readonly id: string }) {
-  const { client } = useEngine();
-  const instance = useQuery({
-    queryKey: ['instances.get', id],
-    queryFn: ({ signal }) => client.instances.get(id, { signal }),
-    meta: { live: id },
-  });
+  const instance = useRead('instances.get', [id], { live: id });
   return (
     <Loaded query={instance} height={24}>
       {({ state, failure }) => (

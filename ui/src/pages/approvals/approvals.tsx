@@ -1,11 +1,11 @@
 /** The open approvals, oldest first. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { Approval } from 'durable-workflow-engine-client';
 import { UserCheck } from 'lucide-react';
 import { type ReactNode, useEffect, useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Button } from '../../components/button.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { Form, TextField } from '../../components/field.tsx';
@@ -171,12 +171,7 @@ const COUNTED = 100;
 
 /** The approvals that have waited longest. */
 export function useOpenApprovals() {
-  const { client } = useEngine();
-  return useQuery({
-    queryKey: ['approvals.list', 'longest'],
-    queryFn: async ({ signal }) => client.approvals.list({ limit: COUNTED }, { signal }),
-    meta: { live: 'all' },
-  });
+  return useRead('approvals.list', [{ limit: COUNTED }], { live: 'all' });
 }
 
 function NoApprovals({ isNarrowed }: { readonly isNarrowed: boolean }) {

@@ -1,9 +1,9 @@
 /** The cells of the cluster: the engines of each, the number of tenants, and moves between cells. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { Cell, Cells as CellList, TenantMove } from 'durable-workflow-engine-client';
 import { Boxes, MoveRight } from 'lucide-react';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
@@ -91,12 +91,7 @@ const MOVE_COLUMNS: readonly Column<TenantMove>[] = [
 ];
 
 export default function Cells() {
-  const { client } = useEngine();
-  const cells = useQuery({
-    queryKey: ['cells'],
-    queryFn: ({ signal }) => client.cells.list({ signal }),
-    refetchInterval: READ_EVERY_MS,
-  });
+  const cells = useRead('cells.list', [], { refetchInterval: READ_EVERY_MS });
   return (
     <Page title="Cells" about="Each cell stores some of the tenants and has its own engines.">
       <Loaded query={cells} height={320}>

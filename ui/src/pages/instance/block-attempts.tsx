@@ -1,9 +1,8 @@
 /** The attempts of one step, page by page: time, worker, input and result. In loops, those of one iteration. */
 
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import type { StepAttempt } from 'durable-workflow-engine-client';
 import { useState } from 'react';
-import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Checkbox, TextField } from '../../components/field.tsx';
@@ -90,7 +89,6 @@ export function useAttemptsOf(
   blockId: string | undefined,
   iteration: string | undefined,
 ) {
-  const { client } = useEngine();
   const [{ ended, tries: cursor }] = useFilters();
   const asked = {
     block_id: blockId ?? '',
@@ -100,12 +98,10 @@ export function useAttemptsOf(
     ...iterationQuery(iteration),
     ...(ended === 'failed' && { state: ['failed', 'timed_out'] as const }),
   };
-  return useQuery({
-    queryKey: ['instances.attempts', id, asked],
-    queryFn: async ({ signal }) => client.instances.attempts(id, asked, { signal }),
+  return useRead('instances.attempts', [id, asked], {
     enabled: blockId !== undefined,
-    placeholderData: keepPreviousData,
-    meta: { live: id },
+    keepsBefore: true,
+    live: id,
     refetchInterval: pollMs,
   });
 }

@@ -1,9 +1,9 @@
 /** Everything about one block of a run: its state, attempts, input, output and log. */
 
-import { useQuery } from '@tanstack/react-query';
 import { X } from 'lucide-react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Button, IconButton } from '../../components/button.tsx';
 import { ShortId } from '../../components/copy.tsx';
 import { JsonView } from '../../components/json-view.tsx';
@@ -160,14 +160,9 @@ const LINES_READ = 1_000;
 const LINES_SHOWN = 50;
 
 function BlockLogs({ run, block }: { readonly run: Run; readonly block: OutlineBlock }) {
-  const { client } = useEngine();
   const { id } = run.instance;
   const asked = { block_id: block.id, limit: LINES_READ };
-  const query = useQuery({
-    queryKey: ['instances.logs', id, asked],
-    queryFn: async ({ signal }) => client.instances.logs(id, asked, { signal }),
-    meta: { live: id },
-  });
+  const query = useRead('instances.logs', [id, asked], { live: id });
   const { data } = query;
   if (data === undefined) return <Awaited query={query} />;
   if (data.items.length === 0) return null;

@@ -5,6 +5,7 @@ import { GitCompare } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { useSequence } from '../../api/sequences.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button, ButtonRow } from '../../components/button.tsx';
@@ -44,13 +45,11 @@ export function Compare({ run }: { readonly run: Run }) {
 const CANDIDATES = 2;
 
 function useLastGood({ named }: Run, isWanted: boolean) {
-  const { client } = useEngine();
   const { name: sequence, namespace } = named ?? {};
   const asked = { sequence, namespace, state: ['completed' as const], limit: CANDIDATES };
-  return useQuery({
-    queryKey: ['instances.list', 'last good', asked],
-    queryFn: async ({ signal }) => (await client.instances.list(asked, { signal })).items,
+  return useRead('instances.list', [asked], {
     enabled: isWanted && named !== undefined,
+    select: ({ items }) => items,
   });
 }
 

@@ -1,10 +1,10 @@
 /** The data of the instance, the outputs of its blocks, and its checkpoints. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { BlockOutput } from 'durable-workflow-engine-client';
 import { Braces } from 'lucide-react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Button } from '../../components/button.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { JsonView } from '../../components/json-view.tsx';
@@ -117,13 +117,8 @@ function previewOf(output: unknown): string {
 }
 
 function Checkpoints({ run }: { readonly run: Run }) {
-  const { client } = useEngine();
   const { id } = run.instance;
-  const query = useQuery({
-    queryKey: ['instances.checkpoints', id],
-    queryFn: ({ signal }) => client.instances.checkpoints(id, { signal }),
-    meta: { live: id },
-  });
+  const query = useRead('instances.checkpoints', [id], { live: id });
   const { data } = query;
   if (data === undefined) return <Awaited query={query} />;
   if (data.length === 0) return null;

@@ -1,9 +1,8 @@
 /** The lines that steps have logged: oldest first, or the newest as they come. */
 
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { ScrollText } from 'lucide-react';
 import { Link } from 'wouter';
-import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { AsOf } from '../../components/as-of.tsx';
 import { Button, ButtonRow } from '../../components/button.tsx';
 import { Empty } from '../../components/error-box.tsx';
@@ -24,7 +23,6 @@ import { pathIn, type Run } from './run.ts';
 const LINES_A_PAGE = 200;
 
 export function Logs({ run }: { readonly run: Run }) {
-  const { client } = useEngine();
   const [filters, change] = useFilters();
   const { id } = run.instance;
   const isTail = filters.tail === 'yes';
@@ -37,11 +35,9 @@ export function Logs({ run }: { readonly run: Run }) {
     ...(blockId && { block_id: blockId }),
     ...(isTail && { order: 'newest' as const }),
   };
-  const query = useQuery({
-    queryKey: ['instances.logs', id, asked],
-    queryFn: async ({ signal }) => client.instances.logs(id, asked, { signal }),
-    placeholderData: keepPreviousData,
-    meta: { live: id },
+  const query = useRead('instances.logs', [id, asked], {
+    keepsBefore: true,
+    live: id,
     // Lines of a heartbeat are no change of the instance.
     refetchInterval: isTail && run.isOpen ? TAIL_MS : run.pollMs,
   });

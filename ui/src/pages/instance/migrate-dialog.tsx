@@ -1,6 +1,5 @@
 /** Migrates an instance to another version of its sequence: shows the differences and the verdict first. */
 
-import { useQuery } from '@tanstack/react-query';
 import type {
   MigratedInstance,
   MigrationVerdict,
@@ -9,6 +8,7 @@ import type {
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { useAction } from '../../components/action.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
@@ -37,31 +37,29 @@ export function MigrateDialog({ run, onClose }: ActionDialogProps) {
   const { sequence, instance } = run;
   const [chosen, setChosen] = useState<string>();
   const [isApproved, setApproved] = useState(false);
-  const versions = useQuery({
-    queryKey: ['sequences.versions', sequence?.namespace, sequence?.name],
-    queryFn: ({ signal }) =>
-      client.sequences.versions(
-        { name: sequence?.name ?? '', namespace: sequence?.namespace },
-        { signal },
-      ),
-    enabled: sequence !== undefined,
-    select: (all) => all.filter(({ id }) => id !== instance.sequence_id),
-  });
+  const versions = useRead(
+    'sequences.versions',
+    [{ name: sequence?.name ?? '', namespace: sequence?.namespace }],
+    {
+      enabled: sequence !== undefined,
+      select: (all) => all.filter(({ id }) => id !== instance.sequence_id),
+    },
+  );
   const target = targetIn(versions.data ?? [], chosen);
-  const verdict = useQuery({
-    queryKey: ['migrations.migrate', instance.id, target?.id, isApproved, 'dry run'],
-    queryFn: ({ signal }) =>
-      client.migrations.migrate(
-        instance.id,
-        { sequence_id: target?.id, approved: isApproved, dry_run: true },
-        { signal },
-      ),
-    enabled: target !== undefined,
-    // Approving evaluates the same target again: the earlier verdict stays until then.
-    placeholderData: (before, query) => (query?.queryKey[2] === target?.id ? before : undefined),
-    retry: false,
-    meta: { live: instance.id },
-  });
+  const verdict = useRead(
+    'migrations.migrate',
+    [instance.id, { sequence_id: target?.id, approved: isApproved, dry_run: true }],
+    {
+      enabled: target !== undefined,
+      // Approving evaluates the same target again: the earlier verdict stays until then.
+      placeholderData: (before, query) =>
+        (query?.queryKey[2] as { sequence_id?: string } | undefined)?.sequence_id === target?.id
+          ? before
+          : undefined,
+      retry: false,
+      live: instance.id,
+    },
+  );
   const act = useAction(
     () => client.migrations.migrate(instance.id, { sequence_id: target?.id, approved: isApproved }),
     { done: ({ to }) => `The instance now uses version ${to.version}.`, onDone: onClose },

@@ -11,6 +11,7 @@ import {
 import { Gauge, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { useAction } from '../../components/action.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button, ButtonRow } from '../../components/button.tsx';
@@ -283,10 +284,7 @@ function LimitsOfTenant() {
   const { client, tenant = '' } = useEngine();
   const [isEdited, setEdited] = useState(false);
   const [isReset, setReset] = useState(false);
-  const limits = useQuery({
-    queryKey: ['tenantLimits.get', tenant],
-    queryFn: ({ signal }) => client.tenantLimits.get(tenant, { signal }),
-  });
+  const limits = useRead('tenantLimits.get', [tenant]);
   const reset = useAction(() => client.tenantLimits.delete(tenant), {
     done: () => `${tenant} now has the default limits.`,
     onDone: () => setReset(false),

@@ -1,8 +1,7 @@
 /** The changes from the baseline to the candidate: as a list, as a diagram and as text. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { DiffEntry, Release, SequenceDefinition } from 'durable-workflow-engine-client';
-import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
 import { Place, TextDiff } from '../../components/later.tsx';
@@ -35,11 +34,7 @@ const COLUMNS: readonly Column<DiffEntry>[] = [
 ];
 
 export function Changes({ release }: { readonly release: Release }) {
-  const { client } = useEngine();
-  const diff = useQuery({
-    queryKey: ['releases.diff', release.id],
-    queryFn: ({ signal }) => client.releases.diff(release.id, { signal }),
-  });
+  const diff = useRead('releases.diff', [release.id]);
   const [before, after] = [
     useDefinition(release.baseline_sequence_id),
     useDefinition(release.candidate_sequence_id),

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { Release } from 'durable-workflow-engine-client';
 import { useParams } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { ShortId } from '../../components/copy.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Facts, Page, Panel, Tabs } from '../../components/page.tsx';
@@ -28,11 +29,8 @@ const TRAIL = [{ href: '/releases', label: 'Releases' }] as const;
 
 export default function ReleasePage() {
   const { id = '' } = useParams();
-  const { client } = useEngine();
-  const release = useQuery({
-    queryKey: ['releases.get', id],
-    queryFn: ({ signal }) => client.releases.get(id, { signal }),
-    meta: { live: 'all' },
+  const release = useRead('releases.get', [id], {
+    live: 'all',
     refetchInterval: ({ state }) =>
       state.data?.state === 'canary' || state.data?.state === 'validating' ? MOVING_MS : false,
   });

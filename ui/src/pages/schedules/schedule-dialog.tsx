@@ -1,10 +1,10 @@
 /** One schedule: its next runs, the input of its instances, and its actions. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { CronSchedule } from 'durable-workflow-engine-client';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { useAction } from '../../components/action.ts';
 import { Button, ButtonRow } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog } from '../../components/dialog.tsx';
@@ -20,11 +20,7 @@ import { ScheduleForm } from './schedule-form.tsx';
 import { ScheduleState, StartedBy } from './schedules.tsx';
 
 export function ScheduleDialog({ id, onClose }: { id: string; onClose: () => void }) {
-  const { client } = useEngine();
-  const schedule = useQuery({
-    queryKey: ['cron.get', id],
-    queryFn: ({ signal }) => client.cron.get(id, { signal }),
-  });
+  const schedule = useRead('cron.get', [id]);
   return (
     <Dialog title="Schedule" isWide onClose={onClose}>
       <Loaded query={schedule} height={300}>
@@ -97,11 +93,7 @@ function Details({ schedule, onClose }: { schedule: CronSchedule; onClose: () =>
 }
 
 function NextFires({ id }: { id: string }) {
-  const { client } = useEngine();
-  const next = useQuery({
-    queryKey: ['cron.nextFires', id],
-    queryFn: ({ signal }) => client.cron.nextFires(id, { n: 5 }, { signal }),
-  });
+  const next = useRead('cron.nextFires', [id, { n: 5 }]);
   return (
     <section>
       <h3>Next runs</h3>

@@ -1,10 +1,11 @@
 /** Deletes a version, after showing how many instances would be deleted with it. */
 
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import type { Page, SequenceListed } from 'durable-workflow-engine-client';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { useAction } from '../../components/action.ts';
 import { ConfirmDialog } from '../../components/dialog.tsx';
 import { Checkbox } from '../../components/field.tsx';
@@ -24,10 +25,7 @@ export function DeleteDialog(props: {
   const { client } = useEngine();
   const [, go] = useLocation();
   const [cascade, setCascade] = useState(false);
-  const preview = useQuery({
-    queryKey: ['sequences.delete', version.id, cascade],
-    queryFn: ({ signal }) =>
-      client.sequences.delete(version.id, { cascade, dry_run: true }, { signal }),
+  const preview = useRead('sequences.delete', [version.id, { cascade, dry_run: true }], {
     retry: false,
     gcTime: 0,
   });

@@ -1,10 +1,11 @@
 /** The flow of a definition that is being written; a dry run on the data of a past instance shows how it would run. */
 
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import type { CreateSequence, DryRun } from 'durable-workflow-engine-client';
 import { useId, useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { StateBadge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { ShortId } from '../../components/copy.tsx';
@@ -67,16 +68,13 @@ function InstanceForm(props: {
   readonly onRun: (instance: string) => void;
 }) {
   const { namespace, name } = props.definition;
-  const { client } = useEngine();
   const listId = useId();
   const [typed, setTyped] = useState<string>();
-  const { data: recent = [] } = useQuery({
-    queryKey: ['instances.list', 'to run on', namespace, name],
-    queryFn: async ({ signal }) => {
-      const query = { namespace, sequence_name: name, limit: RECENT };
-      return (await client.instances.list(query, { signal })).items;
-    },
-  });
+  const { data: recent = [] } = useRead(
+    'instances.list',
+    [{ namespace, sequence_name: name, limit: RECENT }],
+    { select: ({ items }) => items },
+  );
   const instance = typed ?? recent[0]?.id ?? '';
   return (
     <Form onSubmit={() => props.onRun(instance.trim())}>

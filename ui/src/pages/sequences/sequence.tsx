@@ -1,11 +1,11 @@
 /** The page of one version of a sequence: diagram, definition, other versions and the start form. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { SequenceDefinition } from 'durable-workflow-engine-client';
 import { Play, Plus } from 'lucide-react';
 import { Fragment, type ReactNode, useState } from 'react';
 import { Link, useParams } from 'wouter';
 import { useEngine, useMaySee } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button, LinkButton } from '../../components/button.tsx';
 import { CopyMenu } from '../../components/copy-menu.tsx';
@@ -36,11 +36,7 @@ const TRAIL = [{ href: '/sequences', label: 'Sequences' }];
 
 export default function Sequence() {
   const { id = '', tab = '' } = useParams();
-  const { client } = useEngine();
-  const query = useQuery({
-    queryKey: ['sequences.get', id],
-    queryFn: ({ signal }) => client.sequences.get(id, { signal }),
-  });
+  const query = useRead('sequences.get', [id]);
   if (query.data === undefined) {
     return (
       <Page title="Sequence" trail={TRAIL}>

@@ -1,11 +1,11 @@
 /** The received events, the steps that consumed them, and a form to send one. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { EventReceipt, EventStatus, StoredEvent } from 'durable-workflow-engine-client';
 import { Radio, Send } from 'lucide-react';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { useAction } from '../../components/action.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
@@ -113,11 +113,7 @@ export function Events() {
 }
 
 function EventDialog({ id, onClose }: { id: string; onClose: () => void }) {
-  const { client } = useEngine();
-  const event = useQuery({
-    queryKey: ['events.get', id],
-    queryFn: ({ signal }) => client.events.get(id, { signal }),
-  });
+  const event = useRead('events.get', [id]);
   return (
     <Dialog title="Event" isWide onClose={onClose}>
       <Loaded query={event} height={260}>

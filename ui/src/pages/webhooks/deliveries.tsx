@@ -1,11 +1,11 @@
 /** Deliveries and their attempts: of one subscription, or for the root key of all. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { DeliveryAttempt, DeliverySummary } from 'durable-workflow-engine-client';
 import { MailCheck } from 'lucide-react';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
@@ -137,11 +137,7 @@ const ATTEMPT_COLUMNS: readonly Column<DeliveryAttempt>[] = [
 ];
 
 function Attempts({ id, onClose }: { id: string; onClose: () => void }) {
-  const { client } = useEngine();
-  const tries = useQuery({
-    queryKey: ['webhooks.delivery', id],
-    queryFn: ({ signal }) => client.webhooks.delivery(id, { signal }),
-  });
+  const tries = useRead('webhooks.delivery', [id]);
   return (
     <Dialog title="Delivery attempts" isWide onClose={onClose}>
       <Loaded query={tries} height={160}>

@@ -1,11 +1,11 @@
 /** One queue over time, the workers that serve it, and how to start one more. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { QueueInfo, QueueSeries, WorkerInfo } from 'durable-workflow-engine-client';
 import { X } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { Link } from 'wouter';
 import { ENGINE_URL, useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { Button, ButtonRow, IconButton } from '../../components/button.tsx';
 import { CopyButton } from '../../components/copy.tsx';
@@ -26,11 +26,7 @@ const MINUTE_MS = 60_000;
 export function QueuePanels(props: { readonly info: QueueInfo; readonly onClose: () => void }) {
   const { info, onClose } = props;
   const { handler, queue } = info;
-  const { client } = useEngine();
-  const series = useQuery({
-    queryKey: ['queues.series', handler, queue],
-    queryFn: ({ signal }) =>
-      client.queues.series({ handler, queue: queue ?? undefined }, { signal }),
+  const series = useRead('queues.series', [{ handler, queue: queue ?? undefined }], {
     refetchInterval: READ_EVERY_MS,
   });
   const name = queue === null ? handler : `${handler}, queue ${queue}`;
@@ -137,10 +133,7 @@ function textOf(outlook: Outlook): readonly [Tone, string] {
 }
 
 function Workers({ info: { handler, queue } }: { readonly info: QueueInfo }) {
-  const { client } = useEngine();
-  const workers = useQuery({
-    queryKey: ['workers.list'],
-    queryFn: ({ signal }) => client.workers.list({ include_stale: true }, { signal }),
+  const workers = useRead('workers.list', [{ include_stale: true }], {
     refetchInterval: READ_EVERY_MS,
   });
   // A worker without queues serves all of its handlers.

@@ -1,11 +1,11 @@
 /** The tasks of workers, newest first, with filters and the claims of each task. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { WorkerAttempt, WorkerTask, WorkerTaskState } from 'durable-workflow-engine-client';
 import { Inbox } from 'lucide-react';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { Button, ButtonRow } from '../../components/button.tsx';
 import { ShortId } from '../../components/copy.tsx';
@@ -162,12 +162,7 @@ function copiedOf(task: WorkerTask): Copied {
 }
 
 function TaskDialog({ task, onClose }: { task: WorkerTask; onClose: () => void }) {
-  const { client } = useEngine();
-  const claims = useQuery({
-    queryKey: ['workers.attempts', task.id],
-    queryFn: async ({ signal }) => client.workers.attempts(task.id, {}, { signal }),
-    meta: { live: task.instance_id },
-  });
+  const claims = useRead('workers.attempts', [task.id, {}], { live: task.instance_id });
   return (
     <Dialog title={`Task of ${task.handler_name}`} isWide onClose={onClose}>
       <ButtonRow>

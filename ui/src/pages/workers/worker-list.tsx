@@ -1,10 +1,9 @@
 /** The known workers, and their tasks. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { WorkerInfo } from 'durable-workflow-engine-client';
 import { Zap } from 'lucide-react';
 import { Link } from 'wouter';
-import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { Loaded } from '../../components/loaded.tsx';
@@ -38,10 +37,7 @@ export const WORKER_COLUMNS: readonly Column<WorkerInfo>[] = [
 ];
 
 export function WorkerList() {
-  const { client } = useEngine();
-  const workers = useQuery({
-    queryKey: ['workers.list'],
-    queryFn: ({ signal }) => client.workers.list({ include_stale: true }, { signal }),
+  const workers = useRead('workers.list', [{ include_stale: true }], {
     refetchInterval: READ_EVERY_MS,
   });
   return (
