@@ -48,7 +48,7 @@ export function Dialog({ title, onClose, isWide, isBare, children }: DialogProps
         <>
           <div className={styles.head}>
             <h2 id={titleId}>{title}</h2>
-            <IconButton label="Close" icon={<X size={18} aria-hidden />} onClick={onClose} />
+            <IconButton label="Close" icon={X} size={18} onClick={onClose} />
           </div>
           <div className={styles.body}>{children}</div>
         </>

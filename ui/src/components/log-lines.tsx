@@ -59,7 +59,7 @@ export function TailButton(props: { readonly isOn: boolean; readonly onToggle: (
   return (
     <Button
       kind={props.isOn ? 'plain' : 'quiet'}
-      icon={<ScrollText size={15} aria-hidden />}
+      icon={ScrollText}
       aria-pressed={props.isOn}
       onClick={props.onToggle}
     >

@@ -56,7 +56,7 @@ export function FlowFrame(props: {
             <fieldset className={styles.switch} aria-label="View as">
               <Button
                 kind={prefersList ? 'quiet' : 'plain'}
-                icon={<Network size={15} aria-hidden />}
+                icon={Network}
                 aria-pressed={!prefersList}
                 onClick={() => setPrefersList(false)}
               >
@@ -64,7 +64,7 @@ export function FlowFrame(props: {
               </Button>
               <Button
                 kind={prefersList ? 'plain' : 'quiet'}
-                icon={<List size={15} aria-hidden />}
+                icon={List}
                 aria-pressed={prefersList}
                 onClick={() => setPrefersList(true)}
               >

@@ -107,7 +107,7 @@ function Chart(props: TimelineProps & { readonly now: number }) {
     <div className={styles.timeline}>
       <div className={styles.tools}>
         <Button
-          icon={<Table2 size={15} aria-hidden />}
+          icon={Table2}
           aria-pressed={isTable}
           kind={isTable ? 'plain' : 'quiet'}
           onClick={() => setTable(!isTable)}
@@ -117,7 +117,7 @@ function Chart(props: TimelineProps & { readonly now: number }) {
         {!isTable && <Zoom shown={shown} whole={whole} onRange={setRange} />}
         {!isTable && (
           <Button
-            icon={<Route size={15} aria-hidden />}
+            icon={Route}
             aria-pressed={isCritical}
             kind={isCritical ? 'plain' : 'quiet'}
             onClick={() => setCritical(!isCritical)}
@@ -341,31 +341,31 @@ function Pages(props: {
       <span>{pagesText(props.row)}</span>
       <IconButton
         label="First iterations"
-        icon={<ChevronsLeft size={15} aria-hidden />}
+        icon={ChevronsLeft}
         disabled={page === 0}
         onClick={() => go(0)}
       />
       <IconButton
         label="Earlier iterations"
-        icon={<ChevronLeft size={15} aria-hidden />}
+        icon={ChevronLeft}
         disabled={page === 0}
         onClick={() => go(page - 1)}
       />
       <IconButton
         label="Later iterations"
-        icon={<ChevronRight size={15} aria-hidden />}
+        icon={ChevronRight}
         disabled={page === pages - 1}
         onClick={() => go(page + 1)}
       />
       <IconButton
         label="Last iterations"
-        icon={<ChevronsRight size={15} aria-hidden />}
+        icon={ChevronsRight}
         disabled={page === pages - 1}
         onClick={() => go(pages - 1)}
       />
       <IconButton
         label="Zoom to these iterations"
-        icon={<ScanSearch size={15} aria-hidden />}
+        icon={ScanSearch}
         onClick={() => props.onRange(range)}
       />
     </div>
@@ -381,36 +381,31 @@ function Zoom(props: {
 }) {
   const { shown, whole, onRange } = props;
   const middle = (shown.from + shown.to) / 2;
-  const size = 16;
   return (
     <fieldset className={styles.zoom} aria-label="Time shown">
       <IconButton
         label="Earlier"
-        icon={<ChevronLeft size={size} aria-hidden />}
+        icon={ChevronLeft}
         disabled={shown.from <= whole.from}
         onClick={() => onRange(panned(shown, whole, -0.5))}
       />
       <IconButton
         label="Later"
-        icon={<ChevronRight size={size} aria-hidden />}
+        icon={ChevronRight}
         disabled={shown.to >= whole.to}
         onClick={() => onRange(panned(shown, whole, 0.5))}
       />
       <IconButton
         label="Zoom in"
-        icon={<ZoomIn size={size} aria-hidden />}
+        icon={ZoomIn}
         onClick={() => onRange(zoomed(shown, whole, 0.5, middle))}
       />
       <IconButton
         label="Zoom out"
-        icon={<ZoomOut size={size} aria-hidden />}
+        icon={ZoomOut}
         onClick={() => onRange(zoomed(shown, whole, 2, middle))}
       />
-      <IconButton
-        label="Fit to view"
-        icon={<Maximize size={size} aria-hidden />}
-        onClick={() => onRange(null)}
-      />
+      <IconButton label="Fit to view" icon={Maximize} onClick={() => onRange(null)} />
     </fieldset>
   );
 }

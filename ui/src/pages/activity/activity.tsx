@@ -118,7 +118,7 @@ export default function Activity() {
           columns={allowed.operate ? [...COLUMNS, undo] : COLUMNS}
           idOf={({ id }) => id}
           empty={
-            <Empty title="No actions" icon={<History size={26} aria-hidden />}>
+            <Empty title="No actions" icon={History}>
               <p>
                 Publishing, releases, retries, pauses, approvals and changes of settings are listed
                 here, with the key that made them.

@@ -177,7 +177,7 @@ export function useOpenApprovals() {
 function NoApprovals({ isNarrowed }: { readonly isNarrowed: boolean }) {
   if (isNarrowed) {
     return (
-      <Empty title="No open approvals for this filter" icon={<UserCheck size={26} aria-hidden />}>
+      <Empty title="No open approvals for this filter" icon={UserCheck}>
         <p>
           Others may be open. <Link href="/approvals">Show all approvals</Link>
         </p>
@@ -185,7 +185,7 @@ function NoApprovals({ isNarrowed }: { readonly isNarrowed: boolean }) {
     );
   }
   return (
-    <Empty title="No open approvals" icon={<UserCheck size={26} aria-hidden />}>
+    <Empty title="No open approvals" icon={UserCheck}>
       <p>
         A step with <code>wait_for_input</code> waits for an answer, which you can give here.{' '}
         <Link href="/sequences">Go to the sequences</Link>

@@ -121,7 +121,7 @@ function InCluster({ list: { cells, own } }: { readonly list: CellList }) {
           columns={MOVE_COLUMNS}
           idOf={({ id }) => id}
           empty={
-            <Empty title="No moves" icon={<MoveRight size={26} aria-hidden />}>
+            <Empty title="No moves" icon={MoveRight}>
               <p>
                 <code>tenants move</code> moves a tenant to another cell without stopping it.
               </p>
@@ -135,7 +135,7 @@ function InCluster({ list: { cells, own } }: { readonly list: CellList }) {
 
 function NoCluster() {
   return (
-    <Empty title="No cluster" icon={<Boxes size={26} aria-hidden />}>
+    <Empty title="No cluster" icon={Boxes}>
       <p>
         This server is not part of a cluster. <code>cells create</code> creates a directory for one.
       </p>

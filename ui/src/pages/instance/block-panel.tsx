@@ -40,10 +40,7 @@ export function BlockPanel(props: {
   const status = statusesOf(drawn.outline, drawn.facts).get(block.path);
   const isStep = block.slots.length === 0 && block.look !== 'sub_sequence';
   return (
-    <Panel
-      title={block.id}
-      actions={<IconButton label="Close" icon={<X size={16} aria-hidden />} onClick={onClose} />}
-    >
+    <Panel title={block.id} actions={<IconButton label="Close" icon={X} onClick={onClose} />}>
       <div className={styles.panel}>
         <p className={styles.head}>
           {status && <StateMark state={status.state} />}

@@ -77,7 +77,7 @@ export function Children({ run }: { readonly run: Run }) {
           columns={COLUMNS}
           idOf={(row) => row.id}
           empty={
-            <Empty title="No children" icon={<GitFork size={26} aria-hidden />}>
+            <Empty title="No children" icon={GitFork}>
               <p>
                 A <code>sub_sequence</code> block starts a child instance, which is listed here.
               </p>

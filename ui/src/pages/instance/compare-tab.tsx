@@ -35,7 +35,7 @@ export function Compare({ run }: { readonly run: Run }) {
   }
   if (good.data === undefined) return <Awaited query={good} height={320} />;
   return (
-    <Empty title="Nothing to compare with" icon={<GitCompare size={26} aria-hidden />}>
+    <Empty title="Nothing to compare with" icon={GitCompare}>
       <p>No other instance of this sequence has completed.</p>
     </Empty>
   );

@@ -102,7 +102,7 @@ function Outputs({ run }: { readonly run: Run }) {
         columns={columns}
         idOf={(row) => row.id}
         empty={
-          <Empty title="No outputs yet" icon={<Braces size={26} aria-hidden />}>
+          <Empty title="No outputs yet" icon={Braces}>
             <p>The outputs of finished blocks are listed here.</p>
           </Empty>
         }

@@ -51,7 +51,7 @@ export function FlowTab({ run }: { readonly run: Run }) {
             run.isOpen && (
               <Button
                 kind={isFollowing ? 'plain' : 'quiet'}
-                icon={<LocateFixed size={15} aria-hidden />}
+                icon={LocateFixed}
                 aria-pressed={isFollowing}
                 title="Selects and scrolls to the step that runs, until you select a block"
                 onClick={() =>

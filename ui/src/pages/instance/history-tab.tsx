@@ -46,7 +46,7 @@ export function History({ run }: { readonly run: Run }) {
           columns={columns}
           idOf={(entry) => entry.id}
           empty={
-            <Empty title="No history yet" icon={<HistoryIcon size={26} aria-hidden />}>
+            <Empty title="No history yet" icon={HistoryIcon}>
               <p>
                 Changes of state and actions of users are listed here. The attempts of its steps are
                 on the <Link href={`/instances/${id}/timeline`}>timeline</Link>.

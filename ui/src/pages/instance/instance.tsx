@@ -148,7 +148,7 @@ function NoInstance({ id, error }: { readonly id: string; readonly error: Error 
   if (!isUnknown) return <ErrorBox error={error} />;
   return (
     <div role="alert">
-      <Empty title="Instance not found" icon={<SearchX size={26} aria-hidden />}>
+      <Empty title="Instance not found" icon={SearchX}>
         <p>
           {tenant === undefined ? 'No tenant' : <>Tenant {tenant}</>} has no instance{' '}
           <code className={styles.id}>{id}</code>. It may have been removed after its retention, or

@@ -67,10 +67,7 @@ export function Logs({ run }: { readonly run: Run }) {
           {({ items }) => (
             <>
               {items.length === 0 ? (
-                <Empty
-                  title={isFiltered ? 'No matching lines' : 'No log lines'}
-                  icon={<ScrollText size={26} aria-hidden />}
-                >
+                <Empty title={isFiltered ? 'No matching lines' : 'No log lines'} icon={ScrollText}>
                   <p>
                     Log lines of workers and of the <code>log</code> handler are listed here.
                   </p>

@@ -169,7 +169,7 @@ function WhyItFailed({ run, failure }: { readonly run: Run; readonly failure: Fa
           <>
             <Button
               kind="primary"
-              icon={<RotateCw size={15} aria-hidden />}
+              icon={RotateCw}
               isBusy={act.isBusy}
               onClick={() => act.run('retry')}
             >

@@ -70,7 +70,7 @@ export function Signals({ run }: { readonly run: Run }) {
         columns={columns}
         idOf={(row) => row.id}
         empty={
-          <Empty title="No signals" icon={<Radio size={26} aria-hidden />}>
+          <Empty title="No signals" icon={Radio}>
             <p>
               Pausing, resuming and cancelling are signals, and so are the signals that a step of
               this instance waits for.

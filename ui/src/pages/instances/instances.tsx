@@ -268,7 +268,7 @@ function useSelected(filters: string) {
 function WrongFilters({ wrong }: { readonly wrong: Wrong }) {
   return (
     <div role="alert">
-      <Empty title="Invalid filter" icon={<TriangleAlert size={26} aria-hidden />}>
+      <Empty title="Invalid filter" icon={TriangleAlert}>
         <p>
           {Object.entries(wrong)
             .map(([name, message]) => `${wordsOf(name)}: ${message}.`)
@@ -286,7 +286,7 @@ function WrongFilters({ wrong }: { readonly wrong: Wrong }) {
 function NoInstances({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) {
     return (
-      <Empty title="No matching instances" icon={<ListTree size={26} aria-hidden />}>
+      <Empty title="No matching instances" icon={ListTree}>
         <p>
           All filters must match. <Link href="/instances">Show all instances</Link>
         </p>
@@ -294,7 +294,7 @@ function NoInstances({ isFiltered }: { isFiltered: boolean }) {
     );
   }
   return (
-    <Empty title="No instances yet" icon={<ListTree size={26} aria-hidden />}>
+    <Empty title="No instances yet" icon={ListTree}>
       <p>
         An instance is a run of a sequence. <Link href="/sequences">Choose one to start</Link>
       </p>

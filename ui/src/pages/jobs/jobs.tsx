@@ -30,7 +30,7 @@ export default function Jobs() {
           columns={columns}
           idOf={({ id }) => id}
           empty={
-            <Empty title="No bulk jobs" icon={<Layers size={26} aria-hidden />}>
+            <Empty title="No bulk jobs" icon={Layers}>
               <p>
                 Each change of many instances is listed here for seven days.{' '}
                 <Link href="/instances">Select instances to change</Link>

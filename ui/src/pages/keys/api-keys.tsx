@@ -61,7 +61,7 @@ export function ApiKeys() {
       title="API keys"
       isFlush
       actions={
-        <Button icon={<Plus size={15} aria-hidden />} onClick={() => setMaking(true)}>
+        <Button icon={Plus} onClick={() => setMaking(true)}>
           New key
         </Button>
       }
@@ -72,7 +72,7 @@ export function ApiKeys() {
         columns={[...COLUMNS, action]}
         idOf={({ id }) => id}
         empty={
-          <Empty title="No keys yet" icon={<KeyRound size={26} aria-hidden />}>
+          <Empty title="No keys yet" icon={KeyRound}>
             <p>Workers and applications use a key each, with no more rights than they need.</p>
             <Button onClick={() => setMaking(true)}>Create a key</Button>
           </Empty>

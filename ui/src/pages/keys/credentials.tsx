@@ -65,7 +65,7 @@ export function Credentials() {
       isFlush
       actions={
         allowed.operate && (
-          <Button icon={<Plus size={15} aria-hidden />} onClick={() => setOpen({ kind: 'new' })}>
+          <Button icon={Plus} onClick={() => setOpen({ kind: 'new' })}>
             New secret
           </Button>
         )
@@ -78,7 +78,7 @@ export function Credentials() {
         columns={allowed.operate ? [...COLUMNS, actions] : COLUMNS}
         idOf={({ id }) => id}
         empty={
-          <Empty title="No secrets yet" icon={<Lock size={26} aria-hidden />}>
+          <Empty title="No secrets yet" icon={Lock}>
             <p>
               A step names one in its params, as in <code>{'{{secrets.bank_token}}'}</code>, and it
               is inserted when the step runs. Secrets are stored encrypted and never shown.

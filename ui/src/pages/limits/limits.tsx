@@ -143,7 +143,7 @@ function RateLimits() {
       isFlush
       actions={
         allowed.operate && (
-          <Button icon={<Plus size={15} aria-hidden />} onClick={() => setEdited('new')}>
+          <Button icon={Plus} onClick={() => setEdited('new')}>
             New limit
           </Button>
         )
@@ -155,7 +155,7 @@ function RateLimits() {
         columns={allowed.operate ? [...COLUMNS, actions] : COLUMNS}
         idOf={({ key }) => key}
         empty={
-          <Empty title="No rate limits" icon={<Gauge size={26} aria-hidden />}>
+          <Empty title="No rate limits" icon={Gauge}>
             <p>
               Steps with a <code>rate_limit_key</code> share the limit of that key. Without a limit
               they start at once. A key with <code>*</code> limits every key that matches.

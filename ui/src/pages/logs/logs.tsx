@@ -82,7 +82,7 @@ export default function Logs() {
         }
       >
         {tenant === undefined ? (
-          <Empty title="Choose a tenant" icon={<ScrollText size={26} aria-hidden />}>
+          <Empty title="Choose a tenant" icon={ScrollText}>
             <p>Logs are read for one tenant at a time.</p>
           </Empty>
         ) : (
@@ -115,7 +115,7 @@ function NoLines({ isMore }: { readonly isMore: boolean }) {
   return (
     <Empty
       title={isMore ? 'No matches among the newest lines' : 'No matching lines'}
-      icon={<ScrollText size={26} aria-hidden />}
+      icon={ScrollText}
     >
       <p>
         {isMore

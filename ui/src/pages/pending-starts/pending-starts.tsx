@@ -117,7 +117,7 @@ export default function PendingStarts() {
           columns={allowed.operate ? [...COLUMNS, action] : COLUMNS}
           idOf={({ id }) => id}
           empty={
-            <Empty title="Nothing is pending" icon={<CopyPlus size={26} aria-hidden />}>
+            <Empty title="Nothing is pending" icon={CopyPlus}>
               <p>
                 Creations of sequences with <code>debounce</code> or <code>batch</code> are
                 collected here until their instance starts.

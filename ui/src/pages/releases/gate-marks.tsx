@@ -26,7 +26,7 @@ export function VerdictBadge(props: { readonly judgement: Judgement; readonly is
   const { judgement, isNamed = false } = props;
   const [tone, Icon] = LOOKS[judgement.verdict];
   return (
-    <Badge tone={tone} icon={<Icon size={13} aria-hidden />}>
+    <Badge tone={tone} icon={Icon}>
       {isNamed && `${metricName(judgement.gate)} `}
       {shortVerdict(judgement)}
     </Badge>

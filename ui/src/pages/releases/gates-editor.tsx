@@ -54,17 +54,14 @@ export function GatesEditor(props: {
           />
           <IconButton
             label={`Remove gate ${index + 1}`}
-            icon={<Trash2 size={16} aria-hidden />}
+            icon={Trash2}
             onClick={() => onChange(gates.filter((_, at) => at !== index))}
           />
         </div>
       ))}
       {gates.length < GATES_MAX && (
         <div>
-          <Button
-            icon={<Plus size={15} aria-hidden />}
-            onClick={() => onChange([...gates, FIRST_GATE])}
-          >
+          <Button icon={Plus} onClick={() => onChange([...gates, FIRST_GATE])}>
             Add gate
           </Button>
         </div>

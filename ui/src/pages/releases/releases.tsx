@@ -72,7 +72,7 @@ export default function Releases() {
           <LinkButton
             kind="primary"
             href={hrefOf('/releases', { ...filters, new: 'yes' })}
-            icon={<Plus size={15} aria-hidden />}
+            icon={Plus}
           >
             New release
           </LinkButton>
@@ -104,7 +104,7 @@ export default function Releases() {
                 <p>Choose another state or clear the sequence filter.</p>
               </Empty>
             ) : (
-              <Empty title="No releases yet" icon={<Rocket size={26} aria-hidden />}>
+              <Empty title="No releases yet" icon={Rocket}>
                 <p>
                   Publish a second version of a sequence, then create a release: it routes new
                   instances to that version and rolls back when a gate fails.

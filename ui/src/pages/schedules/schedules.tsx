@@ -117,11 +117,7 @@ export default function Schedules() {
       about="Instances that are started at given times."
       actions={
         allowed.operate && (
-          <Button
-            kind="primary"
-            icon={<Plus size={15} aria-hidden />}
-            onClick={() => setMaking(true)}
-          >
+          <Button kind="primary" icon={Plus} onClick={() => setMaking(true)}>
             New schedule
           </Button>
         )
@@ -134,7 +130,7 @@ export default function Schedules() {
           columns={allowed.operate ? [...COLUMNS, action] : COLUMNS}
           idOf={(schedule) => schedule.id}
           empty={
-            <Empty title="No schedules yet" icon={<AlarmClock size={26} aria-hidden />}>
+            <Empty title="No schedules yet" icon={AlarmClock}>
               <p>
                 A schedule starts an instance of a sequence at the times of its cron expression.
               </p>

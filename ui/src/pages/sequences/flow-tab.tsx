@@ -101,10 +101,7 @@ function BlockPanel(props: {
   const { sequence, block, step, onClose } = props;
   const maySee = useMaySee();
   return (
-    <Panel
-      title={block.id}
-      actions={<IconButton label="Close" icon={<X size={16} aria-hidden />} onClick={onClose} />}
-    >
+    <Panel title={block.id} actions={<IconButton label="Close" icon={X} onClick={onClose} />}>
       <div className={styles.definition}>
         <Facts
           facts={[

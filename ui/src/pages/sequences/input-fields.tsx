@@ -204,7 +204,7 @@ function Items({
           />
           <IconButton
             label={`Remove ${field.item.label || field.label} ${at + 1}`}
-            icon={<X size={16} aria-hidden />}
+            icon={X}
             onClick={() => {
               setKeys(keys.toSpliced(at, 1));
               if (items.length === 1 && !field.isRequired) onChange(undefined);
@@ -215,7 +215,7 @@ function Items({
       ))}
       <span>
         <Button
-          icon={<Plus size={15} aria-hidden />}
+          icon={Plus}
           onClick={() => {
             setKeys([...keys, made.current++]);
             onChange([...items, initialValueOf(field.item) ?? null]);

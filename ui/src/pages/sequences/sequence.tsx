@@ -73,19 +73,12 @@ function Version({
       actions={
         <>
           {allowed.start && (
-            <LinkButton
-              href={hrefOfTab('start')}
-              kind="primary"
-              icon={<Play size={15} aria-hidden />}
-            >
+            <LinkButton href={hrefOfTab('start')} kind="primary" icon={Play}>
               Start
             </LinkButton>
           )}
           {allowed.publish && (
-            <LinkButton
-              href={hrefOf('/sequences/new', { from: id })}
-              icon={<Plus size={15} aria-hidden />}
-            >
+            <LinkButton href={hrefOf('/sequences/new', { from: id })} icon={Plus}>
               New version
             </LinkButton>
           )}

@@ -59,7 +59,7 @@ export default function Sequences() {
       about="Workflow definitions, each with its versions."
       actions={
         allowed.publish && (
-          <LinkButton href="/sequences/new" kind="primary" icon={<Plus size={16} aria-hidden />}>
+          <LinkButton href="/sequences/new" kind="primary" icon={Plus}>
             New sequence
           </LinkButton>
         )
@@ -95,7 +95,7 @@ export default function Sequences() {
 
 function NothingFound() {
   return (
-    <Empty title="No matching sequences" icon={<GitBranch size={26} aria-hidden />}>
+    <Empty title="No matching sequences" icon={GitBranch}>
       <p>
         <Link href="/sequences">Show all sequences</Link>
       </p>
@@ -105,7 +105,7 @@ function NothingFound() {
 
 function NoSequences({ mayPublish }: { readonly mayPublish: boolean }) {
   return (
-    <Empty title="No sequences yet" icon={<GitBranch size={26} aria-hidden />}>
+    <Empty title="No sequences yet" icon={GitBranch}>
       <p>
         A sequence defines the steps of an instance.{' '}
         {mayPublish

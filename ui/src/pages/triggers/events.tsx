@@ -87,7 +87,7 @@ export function Events() {
         isFlush
         actions={
           allowed.operate && (
-            <Button icon={<Send size={15} aria-hidden />} onClick={() => setSending(true)}>
+            <Button icon={Send} onClick={() => setSending(true)}>
               Send event
             </Button>
           )
@@ -99,7 +99,7 @@ export function Events() {
           columns={columns}
           idOf={({ id }) => id}
           empty={
-            <Empty title="No events" icon={<Radio size={26} aria-hidden />}>
+            <Empty title="No events" icon={Radio}>
               <p>An event resumes the steps that wait for it. It may arrive before they do.</p>
               {allowed.operate && <Button onClick={() => setSending(true)}>Send an event</Button>}
             </Empty>

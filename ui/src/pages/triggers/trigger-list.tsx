@@ -132,7 +132,7 @@ export function TriggerList() {
       isFlush
       actions={
         allowed.operate && (
-          <Button icon={<Plus size={15} aria-hidden />} onClick={() => setEdited('new')}>
+          <Button icon={Plus} onClick={() => setEdited('new')}>
             New trigger
           </Button>
         )
@@ -145,7 +145,7 @@ export function TriggerList() {
         columns={allowed.operate ? [...COLUMNS, action] : COLUMNS}
         idOf={({ slug }) => slug}
         empty={
-          <Empty title="No triggers yet" icon={<Radio size={26} aria-hidden />}>
+          <Empty title="No triggers yet" icon={Radio}>
             <p>A trigger starts an instance or publishes an event, on a request or on an event.</p>
             {allowed.operate && <Button onClick={() => setEdited('new')}>Create a trigger</Button>}
           </Empty>

@@ -102,14 +102,14 @@ export function Deliveries() {
           idOf={({ delivery_id }) => delivery_id}
           empty={
             chosen === '' ? (
-              <Empty title="No deliveries" icon={<MailCheck size={26} aria-hidden />}>
+              <Empty title="No deliveries" icon={MailCheck}>
                 <p>
                   All deliveries to subscriptions are listed here, with every attempt.{' '}
                   <Link href="/webhooks">Go to the subscriptions</Link>
                 </p>
               </Empty>
             ) : (
-              <Empty title="No matching deliveries" icon={<MailCheck size={26} aria-hidden />}>
+              <Empty title="No matching deliveries" icon={MailCheck}>
                 <p>Choose another outcome.</p>
               </Empty>
             )

@@ -79,7 +79,7 @@ export function Outbox() {
         columns={allowed.operate ? [...COLUMNS, action] : COLUMNS}
         idOf={({ id }) => id}
         empty={
-          <Empty title="Everything is delivered" icon={<MailCheck size={26} aria-hidden />}>
+          <Empty title="Everything is delivered" icon={MailCheck}>
             <p>
               Failed deliveries wait here for their next attempt.{' '}
               <Link href="/webhooks/deliveries">View deliveries</Link>

@@ -74,7 +74,7 @@ export function Subscriptions() {
       isFlush
       actions={
         allowed.operate && (
-          <Button icon={<Plus size={15} aria-hidden />} onClick={() => setEdited('new')}>
+          <Button icon={Plus} onClick={() => setEdited('new')}>
             New subscription
           </Button>
         )
@@ -86,7 +86,7 @@ export function Subscriptions() {
         columns={[...COLUMNS, action]}
         idOf={({ id }) => id}
         empty={
-          <Empty title="No subscriptions yet" icon={<Webhook size={26} aria-hidden />}>
+          <Empty title="No subscriptions yet" icon={Webhook}>
             <p>A subscription sends a signed request to a URL whenever an instance ends.</p>
             {allowed.operate && (
               <Button onClick={() => setEdited('new')}>Create a subscription</Button>

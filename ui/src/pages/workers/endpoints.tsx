@@ -113,7 +113,7 @@ export function Endpoints() {
       isFlush
       actions={
         allowed.operate && (
-          <Button icon={<Plus size={15} aria-hidden />} onClick={() => setEdited('new')}>
+          <Button icon={Plus} onClick={() => setEdited('new')}>
             New endpoint
           </Button>
         )
@@ -126,7 +126,7 @@ export function Endpoints() {
         columns={allowed.operate ? [...COLUMNS, action] : COLUMNS}
         idOf={({ name }) => name}
         empty={
-          <Empty title="No worker endpoints yet" icon={<Send size={26} aria-hidden />}>
+          <Empty title="No worker endpoints yet" icon={Send}>
             <p>
               The engine delivers tasks to an endpoint by signed POST, so that a serverless function
               can run steps without polling.

@@ -37,7 +37,7 @@ export function QueuePanels(props: { readonly info: QueueInfo; readonly onClose:
         actions={
           <ButtonRow>
             <Link href={hrefOf('/workers/tasks', { handler })}>Tasks</Link>
-            <IconButton label="Close" icon={<X size={16} aria-hidden />} onClick={onClose} />
+            <IconButton label="Close" icon={X} onClick={onClose} />
           </ButtonRow>
         }
       >

@@ -83,7 +83,7 @@ export function QueueTable(props: {
         rows={show?.(rows) ?? rows}
         idOf={({ handler, queue }) => `${handler} ${queue}`}
         empty={
-          <Empty title="No queues" icon={<Inbox size={26} aria-hidden />}>
+          <Empty title="No queues" icon={Inbox}>
             <p>
               Steps whose handler is not built in wait here for a worker.{' '}
               <Link href="/sequences">Start an instance of a sequence</Link> with such a step.

@@ -120,7 +120,7 @@ export function Tasks() {
           columns={[...COLUMNS, action]}
           idOf={({ id }) => id}
           empty={
-            <Empty title="No matching tasks" icon={<Inbox size={26} aria-hidden />}>
+            <Empty title="No matching tasks" icon={Inbox}>
               <p>
                 Tasks of steps that need a worker are listed here.{' '}
                 <Link href="/workers/tasks">Show all tasks</Link>

@@ -50,7 +50,7 @@ export function WorkerList() {
             rows={rows}
             idOf={({ worker_id }) => worker_id}
             empty={
-              <Empty title="No workers yet" icon={<Zap size={26} aria-hidden />}>
+              <Empty title="No workers yet" icon={Zap}>
                 <p>
                   A worker is your own process that polls for tasks with the client library or over
                   REST. It is listed here from its first poll on.
