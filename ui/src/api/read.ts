@@ -18,7 +18,7 @@ type Method<Name extends OperationName> = Name extends `${infer G extends Group}
 /** Path parameters, then the query. */
 export type ArgumentsOf<Name extends OperationName> =
   Method<Name> extends (...args: infer All) => unknown
-    ? Required<All> extends readonly [...infer Own, CallOptions]
+    ? Required<All> extends readonly [...infer Own extends unknown[], CallOptions]
       ? Own
       : never
     : never;

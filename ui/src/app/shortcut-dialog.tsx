@@ -40,7 +40,7 @@ export default function ShortcutDialog({ onClose }: { readonly onClose: () => vo
   );
   return (
     <Dialog title="Keyboard shortcuts" onClose={onClose}>
-      <Checkbox label="Single-key shortcuts" isChecked={areOn} onChange={switchTo} />
+      <Checkbox label="Single-key shortcuts" value={areOn} onChange={switchTo} />
       {areOn ? (
         <>
           <Shortcuts title="Go to" rows={pages} />

@@ -6,7 +6,6 @@ import { type ReactNode, useId, useRef, useState } from 'react';
 import { useEngine } from '../api/engine.tsx';
 import { countOf, formatCount, formatDuration } from '../lib/format.ts';
 import { readNumber } from '../lib/numbers.ts';
-import { useAction } from './action.ts';
 import { type BulkAnswer, BulkOutcome, type BulkReach, isJob } from './bulk-outcome.tsx';
 import { ConfirmDialog } from './dialog.tsx';
 import { ErrorBox } from './error-box.tsx';
@@ -84,15 +83,6 @@ export function BulkDialog(props: {
     retry: false,
   });
   const [answer, setAnswer] = useState<{ readonly told: BulkAnswer; readonly begunAt: number }>();
-  const act = useAction(
-    async (begunAt: number) => ({ told: await client.instances.batchAction(body), begunAt }),
-    {
-      onDone: (answered) => {
-        onDone?.();
-        setAnswer(answered);
-      },
-    },
-  );
   const repeating = count.data?.repeats_effects ?? 0;
   const isRetry = action === 'retry' || action === 'resume';
   const counted = count.data?.isCounting === false ? count.data.applied : undefined;
@@ -115,10 +105,15 @@ export function BulkDialog(props: {
       {...(action === 'cancel' && { keep: 'Keep them' })}
       action={counted === undefined ? verb : `${verb} ${countOf(counted, 'instance')}`}
       kind={action === 'cancel' || repeating > 0 ? 'danger' : 'primary'}
-      isBusy={act.isBusy}
       isDisabled={!counted || isPaceWrong}
-      error={act.error}
-      onConfirm={() => act.run(Date.now())}
+      act={async () => {
+        const begunAt = Date.now();
+        return { told: await client.instances.batchAction(body), begunAt };
+      }}
+      onDone={(answered) => {
+        onDone?.();
+        setAnswer(answered);
+      }}
       onClose={onClose}
     >
       {children}
@@ -137,7 +132,7 @@ export function BulkDialog(props: {
       {isRetry && (
         <Checkbox
           label="Include children whose parents have continued without them"
-          isChecked={orphans}
+          value={orphans}
           onChange={setOrphans}
         />
       )}

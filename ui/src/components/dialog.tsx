@@ -2,6 +2,8 @@
 
 import { X } from 'lucide-react';
 import { type ReactNode, useId, useLayoutEffect, useRef } from 'react';
+import { createPortal } from 'react-dom';
+import { type ActionOptions, useAction } from './action.ts';
 import { Button, type ButtonKind, IconButton } from './button.tsx';
 import styles from './dialog.module.css';
 import { ErrorBox } from './error-box.tsx';
@@ -26,7 +28,8 @@ export function Dialog({ title, onClose, isWide, isBare, children }: DialogProps
     if (dialog && !dialog.open) dialog.showModal();
     return () => dialog?.close();
   }, []);
-  return (
+  // In the body, since it may be opened from within a row of a table, whose styles are not its own.
+  return createPortal(
     // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it
     <dialog
       ref={ref}
@@ -54,7 +57,8 @@ export function Dialog({ title, onClose, isWide, isBare, children }: DialogProps
         </>
       )}
       <Toasts />
-    </dialog>
+    </dialog>,
+    document.body,
   );
 }
 
@@ -86,25 +90,29 @@ export function DialogActions(props: {
   );
 }
 
-/** Asks for confirmation before an action, and shows why it failed. */
-export function ConfirmDialog(
-  props: Omit<DialogProps, 'isWide'> & {
-    /** Label of the button, such as `Cancel 37 instances`. */
-    readonly action: string;
-    readonly kind?: ButtonKind;
-    readonly isBusy?: boolean;
-    readonly keep?: string;
-    readonly isDisabled?: boolean;
-    readonly error?: unknown;
-    readonly onConfirm: () => void;
-  },
+export interface Confirmation<Result> extends ActionOptions<Result> {
+  readonly title: string;
+  /** Label of the button, such as `Cancel 37 instances`. */
+  readonly action: string;
+  readonly kind?: ButtonKind;
+  readonly keep?: string;
+  readonly isDisabled?: boolean;
+  /** Sends the request. */
+  readonly act: () => PromiseLike<Result>;
+  readonly children: ReactNode;
+}
+
+/** Asks for confirmation before an action, shows why it failed, and closes when it is done. */
+export function ConfirmDialog<Result>(
+  props: Confirmation<Result> & { readonly onClose: () => void },
 ) {
-  const { action, error, children, ...rest } = props;
+  const { title, action, act, children, onClose } = props;
+  const { isBusy, error, run } = useAction(act, { onDone: onClose, ...props });
   return (
-    <Dialog title={props.title} onClose={props.onClose}>
+    <Dialog title={title} onClose={onClose}>
       {children}
-      {error !== undefined && error !== null && <ErrorBox error={error} />}
-      <DialogActions label={action} {...rest} />
+      {error !== null && <ErrorBox error={error} />}
+      <DialogActions {...props} label={action} isBusy={isBusy} onConfirm={run} />
     </Dialog>
   );
 }

@@ -1,7 +1,7 @@
 /** Asks before a dialog with unsaved input is closed. */
 
 import { type ReactNode, useState } from 'react';
-import { ConfirmDialog } from './dialog.tsx';
+import { Dialog, DialogActions } from './dialog.tsx';
 
 /**
  * @param isTyped whether there is input to lose
@@ -15,15 +15,15 @@ export function useDiscard(
   return {
     leave: () => (isTyped ? setAsked(true) : onClose()),
     question: isAsked && (
-      <ConfirmDialog
-        title="Discard your changes?"
-        action="Discard"
-        kind="danger"
-        onConfirm={onClose}
-        onClose={() => setAsked(false)}
-      >
+      <Dialog title="Discard your changes?" onClose={() => setAsked(false)}>
         <p>Your input has not been sent and is not saved.</p>
-      </ConfirmDialog>
+        <DialogActions
+          label="Discard"
+          kind="danger"
+          onConfirm={onClose}
+          onClose={() => setAsked(false)}
+        />
+      </Dialog>
     ),
   };
 }

@@ -3,7 +3,6 @@
 import { useQuery } from '@tanstack/react-query';
 import type { Action, Client } from 'durable-workflow-engine-client';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
 import { ConfirmDialog, Dialog } from '../../components/dialog.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Time } from '../../components/time.tsx';
@@ -72,10 +71,6 @@ export function UndoDialog(props: {
     // What the dialog offers depends on the present state.
     staleTime: 0,
   });
-  const undo = useAction(() => way.act(client, target, undoing.stops), {
-    done: () => 'Undone.',
-    onDone: onClose,
-  });
   const title = `${undoing.label} the ${undoing.of}?`;
   const said = (
     <p>
@@ -99,9 +94,8 @@ export function UndoDialog(props: {
       title={title}
       action={undoing.label}
       isDisabled={!isPossible}
-      isBusy={undo.isBusy}
-      error={undo.error}
-      onConfirm={() => undo.run(undefined)}
+      act={() => way.act(client, target, undoing.stops)}
+      done={() => 'Undone.'}
       onClose={onClose}
     >
       {said}

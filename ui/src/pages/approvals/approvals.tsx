@@ -22,27 +22,16 @@ import { ApprovalCard, type Current } from './approval-card.tsx';
 import styles from './approvals.module.css';
 
 export default function Approvals() {
-  const { client, allowed, tenant } = useEngine();
-  const [filters, change] = useFilters();
-  const { sequence, group } = filters;
-  const list = useList<Approval>(
-    ['approvals.list', sequence, group],
-    (page, options) => client.approvals.list({ ...page, sequence, group }, options),
-    { live: true },
-  );
+  const { allowed, tenant } = useEngine();
+  const [{ sequence, group }, change, at] = useFilters();
+  const list = useList('approvals.list', [{ sequence, group }], { live: true });
   return (
     <Page
       title="Approvals"
       about="Instances that wait for an answer from a user, longest wait first."
     >
       <div className={styles.filters}>
-        {allowed.readSequences && (
-          <SequenceField
-            isFilter
-            value={sequence ?? ''}
-            onChange={(name) => change({ sequence: name })}
-          />
-        )}
+        {allowed.readSequences && <SequenceField isFilter {...at('sequence')} />}
         {tenant !== undefined && <GroupField value={group} onChange={change} />}
       </div>
       <Loaded query={list.query} height={320}>

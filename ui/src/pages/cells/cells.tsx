@@ -6,7 +6,8 @@ import { useEngine } from '../../api/engine.tsx';
 import { useRead } from '../../api/read.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { Empty } from '../../components/error-box.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
+import { useListOf } from '../../components/list.tsx';
+import { ListPanel } from '../../components/list-panel.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Page, Panel } from '../../components/page.tsx';
 import { type Column, Table } from '../../components/table.tsx';
@@ -105,7 +106,7 @@ function InCluster({ list: { cells, own } }: { readonly list: CellList }) {
   const { client } = useEngine();
   // Read again when a move starts or ends.
   const underWay = cells.map(({ moves_under_way }) => moves_under_way);
-  const moves = useList(['cells.moves', underWay], (page, options) =>
+  const moves = useListOf(['cells.moves', underWay], (page, options) =>
     client.cells.moves(page, options),
   );
   const tenants = cells.reduce((sum, cell) => sum + cell.tenants, 0);
@@ -114,21 +115,22 @@ function InCluster({ list: { cells, own } }: { readonly list: CellList }) {
       <Panel title={`${countOf(cells.length, 'cell')}, ${countOf(tenants, 'tenant')}`} isFlush>
         <Table label="Cells" columns={columnsOf(own)} rows={cells} idOf={({ name }) => name} />
       </Panel>
-      <Panel title="Moves of tenants, newest first" isFlush>
-        <ListTable
-          list={moves}
-          label="Moves"
-          columns={MOVE_COLUMNS}
-          idOf={({ id }) => id}
-          empty={
-            <Empty title="No moves" icon={MoveRight}>
-              <p>
-                <code>tenants move</code> moves a tenant to another cell without stopping it.
-              </p>
-            </Empty>
-          }
-        />
-      </Panel>
+      <ListPanel
+        title="Moves of tenants, newest first"
+        label="Moves"
+        list={moves}
+        columns={MOVE_COLUMNS}
+        idOf={({ id }) => id}
+        empty={{
+          title: 'No moves',
+          icon: MoveRight,
+          about: (
+            <>
+              <code>tenants move</code> moves a tenant to another cell without stopping it.
+            </>
+          ),
+        }}
+      />
     </>
   );
 }

@@ -27,7 +27,7 @@ interface Chosen {
 
 export default function Failures() {
   const { allowed } = useEngine();
-  const [filters, change] = useFilters();
+  const [filters, change, at] = useFilters();
   const [chosen, setChosen] = useState<Chosen>();
   const { sequence } = filters;
   const period = periodOf(filters.period);
@@ -36,11 +36,7 @@ export default function Failures() {
   return (
     <Page title="Failures" about="Failed instances, grouped by cause. Largest first.">
       <FieldRow>
-        <SequenceField
-          isFilter
-          value={sequence ?? ''}
-          onChange={(name) => change({ sequence: name })}
-        />
+        <SequenceField isFilter {...at('sequence')} />
       </FieldRow>
       <Panel
         title={period.words === undefined ? 'By cause' : `By cause, in ${period.words}`}

@@ -1,13 +1,12 @@
 /** The dialogs of actions that need confirmation or input. */
 
+import type { TaskInstance } from 'durable-workflow-engine-client';
 import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
-import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
+import { ConfirmDialog } from '../../components/dialog.tsx';
 import { useDiscard } from '../../components/discard.tsx';
-import { ErrorBox } from '../../components/error-box.tsx';
-import { Form, Select, TextField, wrongOf } from '../../components/field.tsx';
-import { Conflict, useGuard } from '../../components/guard.tsx';
+import { Select, TextField } from '../../components/field.tsx';
+import { FormDialog, useForm } from '../../components/form.tsx';
 import { Editor } from '../../components/later.tsx';
 import { jsonTextOf } from '../../lib/format.ts';
 import { jsonOf } from '../../lib/json-text.ts';
@@ -75,10 +74,6 @@ function EndDialog({ run, isHard, onClose }: ActionDialogProps & { readonly isHa
     isHard
       ? client.instances.patchState(id, { state: 'cancelled' })
       : client.instances.signal(id, { signal_type: 'cancel' });
-  const act = useAction(end, {
-    done: () => (isHard ? 'The instance was stopped.' : 'The instance is being cancelled.'),
-    onDone: onClose,
-  });
   const left = cancelling?.waiting_for.join(', ') || 'its end';
   return (
     <ConfirmDialog
@@ -86,9 +81,8 @@ function EndDialog({ run, isHard, onClose }: ActionDialogProps & { readonly isHa
       action={isHard ? 'Stop at once' : 'Cancel the instance'}
       keep="Keep running"
       kind="danger"
-      isBusy={act.isBusy}
-      error={act.error}
-      onConfirm={() => act.run(undefined)}
+      act={end}
+      done={() => (isHard ? 'The instance was stopped.' : 'The instance is being cancelled.')}
       onClose={onClose}
     >
       <p>
@@ -118,90 +112,79 @@ const EMPTY = '{}';
 function SignalDialog(props: ActionDialogProps & { readonly name: string }) {
   const { run, onClose } = props;
   const { client } = useEngine();
-  const [kind, setKind] = useState<SignalKind>('custom');
-  const [name, setName] = useState(props.name);
-  const [payload, setPayload] = useState(EMPTY);
-  const takesPayload = kind === 'custom' || kind === 'update_context';
-  const act = useAction(
-    async () =>
+  const form = useForm(
+    { kind: 'custom' as SignalKind, name: props.name, payload: EMPTY },
+    ({ kind, name, payload }) =>
       client.instances.signal(run.instance.id, {
         signal_type: kind === 'custom' ? `custom:${name}` : kind,
-        ...(takesPayload && payload.trim() !== '' && { payload: jsonOf('The payload', payload) }),
+        ...(takesPayload(kind) &&
+          payload.trim() !== '' && { payload: jsonOf('The payload', payload) }),
       }),
     { done: () => 'Signal sent.', onDone: onClose },
   );
-  const isTyped = payload !== EMPTY || name !== props.name;
+  const { at, draft } = form;
+  const isTyped = draft.payload !== EMPTY || draft.name !== props.name;
   const { leave, question } = useDiscard(isTyped, onClose);
   return (
     <>
-      <Dialog title="Send a signal" onClose={leave}>
-        <Form onSubmit={() => act.run(undefined)}>
-          <Select label="Signal" value={kind} options={SIGNALS} onChange={setKind} />
-          {kind === 'custom' && (
-            <TextField
-              label="Name"
-              hint="Wakes the step that waits for this name; otherwise it is stored until a step waits for it."
-              value={name}
-              required
-              onChange={setName}
-              wrong={wrongOf(act.error, 'signal_type')}
-            />
-          )}
-          {takesPayload && <Editor label="Payload" value={payload} onChange={setPayload} />}
-          {act.error !== null && <ErrorBox error={act.error} />}
-          <DialogActions label="Send" isBusy={act.isBusy} onClose={leave} />
-        </Form>
-      </Dialog>
+      <FormDialog form={form} title="Send a signal" label="Send" onClose={leave}>
+        <Select label="Signal" options={SIGNALS} {...at('kind')} />
+        {draft.kind === 'custom' && (
+          <TextField
+            label="Name"
+            hint="Wakes the step that waits for this name; otherwise it is stored until a step waits for it."
+            required
+            {...at('name', 'signal_type')}
+          />
+        )}
+        {takesPayload(draft.kind) && <Editor label="Payload" {...at('payload')} />}
+      </FormDialog>
       {question}
     </>
   );
 }
 
+const takesPayload = (kind: SignalKind) => kind === 'custom' || kind === 'update_context';
+
+const draftOf = ({ context }: Pick<TaskInstance, 'context'>) => ({
+  data: jsonTextOf(context.data),
+});
+
 function DataDialog({ run, onClose }: ActionDialogProps) {
   const { client } = useEngine();
-  const [before] = useState(() => jsonTextOf(run.instance.context.data));
-  const [text, setText] = useState(before);
   const [opened] = useState(run.instance);
-  const guard = useGuard(
-    opened,
-    () => client.instances.get(opened.id),
-    ({ context }) => context.data,
+  const { id } = opened;
+  const form = useForm<{ data: string }, unknown, TaskInstance>(
+    draftOf(opened),
+    ({ data }, since) =>
+      client.instances.patchContext(id, { context: { data: dataOf(data) }, ...since }),
+    {
+      done: () => 'Data changed.',
+      onDone: onClose,
+      guard: {
+        ...{ thing: opened, draftOf, viewOf: ({ data }) => data },
+        read: () => client.instances.get(id),
+      },
+    },
   );
-  const act = useAction(
-    () =>
-      guard.run(async (since) =>
-        client.instances.patchContext(opened.id, { context: { data: dataOf(text) }, ...since }),
-      ),
-    { done: () => 'Data changed.', onDone: onClose },
-  );
-  const { leave, question } = useDiscard(text !== before, onClose);
+  const isSame = form.draft.data === draftOf(opened).data;
+  const { leave, question } = useDiscard(!isSame, onClose);
   return (
     <>
-      <Dialog title="Change the data" isWide onClose={leave}>
-        <Form onSubmit={() => act.run(undefined)}>
-          <p>
-            This replaces <code>context.data</code>. Steps that start later use it; running steps
-            keep their input.
-          </p>
-          <Editor label="Data" value={text} onChange={setText} />
-          <Conflict
-            guard={guard}
-            mine={text}
-            onTake={({ context }) => {
-              setText(jsonTextOf(context.data));
-              act.reset();
-            }}
-            onKeep={() => act.run(undefined)}
-          />
-          {act.error !== null && <ErrorBox error={act.error} />}
-          <DialogActions
-            label="Change the data"
-            isBusy={act.isBusy}
-            isDisabled={text === before}
-            onClose={leave}
-          />
-        </Form>
-      </Dialog>
+      <FormDialog
+        form={form}
+        title="Change the data"
+        isWide
+        label="Change the data"
+        isDisabled={isSame}
+        onClose={leave}
+      >
+        <p>
+          This replaces <code>context.data</code>. Steps that start later use it; running steps keep
+          their input.
+        </p>
+        <Editor label="Data" {...form.at('data')} />
+      </FormDialog>
       {question}
     </>
   );

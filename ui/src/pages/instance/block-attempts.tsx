@@ -148,7 +148,7 @@ function IterationFilter(props: {
       <Button submits>Show</Button>
       <Checkbox
         label="Failed only"
-        isChecked={isFailed}
+        value={isFailed}
         onChange={(is) => onChange({ ended: is ? 'failed' : undefined })}
       />
     </form>

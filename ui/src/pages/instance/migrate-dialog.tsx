@@ -9,12 +9,11 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { useRead } from '../../api/read.ts';
-import { useAction } from '../../components/action.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { Dialog, DialogActions } from '../../components/dialog.tsx';
-import { ErrorBox } from '../../components/error-box.tsx';
-import { Checkbox, Form, Select } from '../../components/field.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { Checkbox, Select } from '../../components/field.tsx';
+import { FormBody, useForm } from '../../components/form.tsx';
 import { TextDiff } from '../../components/later.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { DefinitionDiff } from '../../flow/later.tsx';
@@ -60,7 +59,8 @@ export function MigrateDialog({ run, onClose }: ActionDialogProps) {
       live: instance.id,
     },
   );
-  const act = useAction(
+  const form = useForm(
+    {},
     () => client.migrations.migrate(instance.id, { sequence_id: target?.id, approved: isApproved }),
     { done: ({ to }) => `The instance now uses version ${to.version}.`, onDone: onClose },
   );
@@ -78,7 +78,12 @@ export function MigrateDialog({ run, onClose }: ActionDialogProps) {
               <Link href={`/sequences/${instance.sequence_id}`}>Go to the sequence</Link>
             </p>
           ) : (
-            <Form onSubmit={() => act.run(undefined)}>
+            <FormBody
+              form={form}
+              label={`Migrate to version ${target.version}`}
+              isDisabled={!may}
+              onClose={onClose}
+            >
               <Select
                 label={`From version ${sequence.version} to`}
                 value={target.id}
@@ -97,19 +102,12 @@ export function MigrateDialog({ run, onClose }: ActionDialogProps) {
               {judged === 'approval_required' && (
                 <Checkbox
                   label="I have reviewed the findings and approve the migration"
-                  isChecked={isApproved}
+                  value={isApproved}
                   onChange={setApproved}
                 />
               )}
               <Difference before={sequence} after={target} />
-              {act.error !== null && <ErrorBox error={act.error} />}
-              <DialogActions
-                label={`Migrate to version ${target.version}`}
-                isBusy={act.isBusy}
-                isDisabled={!may}
-                onClose={onClose}
-              />
-            </Form>
+            </FormBody>
           )
         }
       </Loaded>

@@ -23,13 +23,9 @@ const TONES: Record<SignalStatus, Tone> = {
 };
 
 export function Signals({ run }: { readonly run: Run }) {
-  const { client, allowed } = useEngine();
+  const { allowed } = useEngine();
   const { id } = run.instance;
-  const list = useList(
-    ['instances.signals', id],
-    (page, options) => client.instances.signals(id, page, options),
-    { cursorName: 'signals', live: id },
-  );
+  const list = useList('instances.signals', [id, {}], { cursorName: 'signals', live: id });
   const canSend = choicesOf(run.instance, allowed).menu.includes('signal');
   const send = canSend && <Button onClick={() => run.ask('signal')}>Send a signal…</Button>;
   const columns: readonly Column<StoredSignal>[] = [

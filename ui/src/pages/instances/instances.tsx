@@ -10,7 +10,7 @@ import { type BulkAction, BulkDialog, type BulkFilter } from '../../components/b
 import { Button, ButtonRow, LinkButton } from '../../components/button.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { UnreadFields, useUnreadFields } from '../../components/field.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
+import { ListTable, useListOf } from '../../components/list.tsx';
 import { Facts, Page, Panel } from '../../components/page.tsx';
 import { type Column, TableNote } from '../../components/table.tsx';
 import { type Filters, useFilters } from '../../lib/address.ts';
@@ -64,7 +64,7 @@ export default function Instances() {
   const isWrong = Object.keys(wrong).length > 0;
   const [unread, tellUnread] = useUnreadFields();
   const enabled = !isWrong && unread === 0;
-  const list = useList<TaskInstance>(
+  const list = useListOf<TaskInstance>(
     ['instances.list', asked, filters.sort],
     async (page, options) => {
       const { query } = selectionOf(filters, Date.now());

@@ -8,7 +8,7 @@ import { AsOf } from '../../components/as-of.tsx';
 import { ButtonRow } from '../../components/button.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { FieldRow, FilterField, Select } from '../../components/field.tsx';
-import { useList } from '../../components/list.tsx';
+import { useListOf } from '../../components/list.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import {
   LineFields,
@@ -27,7 +27,7 @@ const LINES_A_PAGE = 100;
 
 export default function Logs() {
   const { client, tenant } = useEngine();
-  const [filters, change] = useFilters();
+  const [filters, change, at] = useFilters();
   const { sequence, block, since, tail } = filters;
   const isTail = tail !== 'no' && filters.cursor === undefined;
   const asked = {
@@ -35,7 +35,7 @@ export default function Logs() {
     ...(sequence && { sequence }),
     ...(block && { block_id: block }),
   };
-  const list = useList<LogLine>(
+  const list = useListOf<LogLine>(
     ['logs.list', asked, since],
     (page, options) => {
       const from = sinceOf(since ?? '', Date.now());
@@ -51,22 +51,9 @@ export default function Logs() {
     <Page title="Logs" about="Lines of workers and of the log handler, of all instances.">
       <FieldRow>
         <LineFields />
-        <SequenceField
-          isFilter
-          value={sequence ?? ''}
-          onChange={(name) => change({ sequence: name })}
-        />
-        <FilterField
-          label="Block"
-          value={block ?? ''}
-          onChange={(next) => change({ block: next })}
-        />
-        <Select
-          label="Stored"
-          value={since ?? ''}
-          options={AGES}
-          onChange={(next) => change({ since: next })}
-        />
+        <SequenceField isFilter {...at('sequence')} />
+        <FilterField label="Block" {...at('block')} />
+        <Select label="Stored" options={AGES} {...at('since')} />
       </FieldRow>
       <Panel
         title="Log, newest first"

@@ -1,14 +1,12 @@
 /** One schedule: its next runs, the input of its instances, and its actions. */
 
 import type { CronSchedule } from 'durable-workflow-engine-client';
-import { useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { useRead } from '../../api/read.ts';
-import { useAction } from '../../components/action.ts';
-import { Button, ButtonRow } from '../../components/button.tsx';
-import { ConfirmDialog, Dialog } from '../../components/dialog.tsx';
-import { ErrorBox } from '../../components/error-box.tsx';
+import { ActionButton, ConfirmButton, DialogButton } from '../../components/act.tsx';
+import { ButtonRow } from '../../components/button.tsx';
+import { Dialog } from '../../components/dialog.tsx';
 import { JsonView } from '../../components/json-view.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Facts } from '../../components/page.tsx';
@@ -32,13 +30,6 @@ export function ScheduleDialog({ id, onClose }: { id: string; onClose: () => voi
 
 function Details({ schedule, onClose }: { schedule: CronSchedule; onClose: () => void }) {
   const { client, allowed } = useEngine();
-  const [open, setOpen] = useState<'change' | 'delete'>();
-  const close = () => setOpen(undefined);
-  const toggle = useAction(() => client.cron.update(schedule.id, { enabled: !schedule.enabled }));
-  const remove = useAction(() => client.cron.delete(schedule.id), {
-    done: () => 'Schedule deleted. Instances that it started continue.',
-    onDone: onClose,
-  });
   const { sequence, sequence_id, cron_expr, timezone, overlap_policy, priority } = schedule;
   return (
     <>
@@ -64,29 +55,26 @@ function Details({ schedule, onClose }: { schedule: CronSchedule; onClose: () =>
       </Link>
       <NextFires id={schedule.id} />
       <JsonView label="input of its instances" value={schedule.context} />
-      {toggle.error !== null && <ErrorBox error={toggle.error} />}
       {allowed.operate && (
         <ButtonRow>
-          <Button onClick={() => setOpen('change')}>Change</Button>
-          <Button isBusy={toggle.isBusy} onClick={() => toggle.run(undefined)}>
-            {schedule.enabled ? 'Disable' : 'Enable'}
-          </Button>
-          <Button onClick={() => setOpen('delete')}>Delete</Button>
+          <DialogButton label="Change">
+            {(close) => <ScheduleForm schedule={schedule} onClose={close} />}
+          </DialogButton>
+          <ActionButton
+            label={schedule.enabled ? 'Disable' : 'Enable'}
+            act={() => client.cron.update(schedule.id, { enabled: !schedule.enabled })}
+          />
+          <ConfirmButton
+            label="Delete"
+            title="Delete this schedule?"
+            action="Delete schedule"
+            act={() => client.cron.delete(schedule.id)}
+            done={() => 'Schedule deleted. Instances that it started continue.'}
+            onDone={onClose}
+          >
+            <p>The schedule will start no more instances. Instances that it started continue.</p>
+          </ConfirmButton>
         </ButtonRow>
-      )}
-      {open === 'change' && <ScheduleForm schedule={schedule} onClose={close} />}
-      {open === 'delete' && (
-        <ConfirmDialog
-          title="Delete this schedule?"
-          action="Delete schedule"
-          kind="danger"
-          isBusy={remove.isBusy}
-          error={remove.error}
-          onConfirm={() => remove.run(undefined)}
-          onClose={close}
-        >
-          <p>The schedule will start no more instances. Instances that it started continue.</p>
-        </ConfirmDialog>
       )}
     </>
   );

@@ -6,11 +6,11 @@ import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { useRead } from '../../api/read.ts';
-import { useAction } from '../../components/action.ts';
 import { ConfirmDialog } from '../../components/dialog.tsx';
 import { Checkbox } from '../../components/field.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { countOf, formatCount } from '../../lib/format.ts';
+import { versionsOf } from './use-serving.ts';
 
 /** After this delay, a page that was left is unmounted. */
 const RENDERING_MS = 50;
@@ -34,26 +34,21 @@ export function DeleteDialog(props: {
   async function remove() {
     await client.sequences.delete(version.id, { cascade });
     queries.setQueriesData<Page<SequenceListed>>(
-      { queryKey: ['sequences.list', 'versions of'] },
+      { queryKey: ['sequences.list', versionsOf(version)] },
       (page) => page && { ...page, items: page.items.filter(({ id }) => id !== version.id) },
     );
     if (isShown) go('/sequences');
     await new Promise((rendered) => setTimeout(rendered, RENDERING_MS));
   }
-  const removal = useAction(remove, {
-    done: () => `Version ${version.version} of ${version.name} was deleted.`,
-    onDone: onClose,
-  });
   return (
     <ConfirmDialog
       title={`Delete version ${version.version} of ${version.name}`}
       action="Delete version"
       kind="danger"
-      isBusy={removal.isBusy}
       isDisabled={!preview.isSuccess}
-      error={removal.error}
+      act={remove}
+      done={() => `Version ${version.version} of ${version.name} was deleted.`}
       onClose={onClose}
-      onConfirm={() => removal.run(undefined)}
     >
       <Loaded query={preview} height={48}>
         {(counted) => (
@@ -64,11 +59,7 @@ export function DeleteDialog(props: {
           </p>
         )}
       </Loaded>
-      <Checkbox
-        label="Also delete its failed instances"
-        isChecked={cascade}
-        onChange={setCascade}
-      />
+      <Checkbox label="Also delete its failed instances" value={cascade} onChange={setCascade} />
     </ConfirmDialog>
   );
 }

@@ -74,7 +74,7 @@ function InputField(props: InputFieldProps) {
       return <NumberInput {...common} value={value} onChange={onChange} />;
     case 'yes-no':
       return field.isRequired || field.initial !== undefined ? (
-        <Checkbox label={label} isChecked={value === true} onChange={onChange} />
+        <Checkbox label={label} value={value === true} onChange={onChange} />
       ) : (
         <ChoiceInput {...common} choices={[true, false]} value={value} onChange={onChange} />
       );

@@ -40,18 +40,11 @@ const INSTANCES: Column<SequenceListed> = {
 };
 
 export default function Sequences() {
-  const { client, allowed } = useEngine();
+  const { allowed } = useEngine();
   const maySee = useMaySee();
-  const [filters, change] = useFilters();
-  const { name, namespace } = filters;
-  const list = useList<SequenceListed>(
-    ['sequences.list', 'newest', name, namespace],
-    (page, options) =>
-      client.sequences.list(
-        { ...page, name_contains: name, namespace, newest_only: true, include_definition: false },
-        options,
-      ),
-  );
+  const [{ name, namespace }, , at] = useFilters();
+  const asked = { name_contains: name, namespace, newest_only: true, include_definition: false };
+  const list = useList('sequences.list', [asked]);
   const isFiltered = name !== undefined || namespace !== undefined;
   return (
     <Page
@@ -66,19 +59,8 @@ export default function Sequences() {
       }
     >
       <search className={styles.filters}>
-        <FilterField
-          label="Name"
-          type="search"
-          placeholder="Part of the name"
-          value={name ?? ''}
-          onChange={(text) => change({ name: text })}
-        />
-        <FilterField
-          label="Namespace"
-          type="search"
-          value={namespace ?? ''}
-          onChange={(text) => change({ namespace: text })}
-        />
+        <FilterField label="Name" type="search" placeholder="Part of the name" {...at('name')} />
+        <FilterField label="Namespace" type="search" {...at('namespace')} />
       </search>
       <Panel title="Sequences by name" isFlush>
         <ListTable

@@ -66,7 +66,7 @@ export function StoreDialog(props: {
       </Loaded>
       <Checkbox
         label={`On hold: the name ${name} does not refer to this version until you lift the hold or a release promotes it`}
-        isChecked={hold}
+        value={hold}
         onChange={setHold}
       />
       {store.error !== null && <ErrorBox error={store.error} />}

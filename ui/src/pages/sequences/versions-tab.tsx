@@ -4,7 +4,6 @@ import type { Release, SequenceDefinition, SequenceListed } from 'durable-workfl
 import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine, useMaySee } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button, ButtonRow } from '../../components/button.tsx';
 import { ConfirmDialog } from '../../components/dialog.tsx';
@@ -21,7 +20,7 @@ import { LiftHoldDialog } from './hold.tsx';
 import styles from './sequences.module.css';
 import type { Share } from './serving.ts';
 import { SequenceStatus } from './status.tsx';
-import { useServing } from './use-serving.ts';
+import { useServing, versionsOf } from './use-serving.ts';
 
 type Asked = {
   readonly kind: 'lift' | 'deprecate' | 'delete';
@@ -29,15 +28,11 @@ type Asked = {
 };
 
 export function VersionsTab({ sequence }: { readonly sequence: SequenceDefinition }) {
-  const { client, allowed } = useEngine();
+  const { allowed } = useEngine();
   const maySee = useMaySee();
   const [asked, ask] = useState<Asked>();
-  const { namespace, name } = sequence;
-  const list = useList<SequenceListed>(
-    ['sequences.list', 'versions of', namespace, name],
-    (page, options) =>
-      client.sequences.list({ ...page, namespace, name, include_definition: false }, options),
-  );
+  const { name } = sequence;
+  const list = useList('sequences.list', [versionsOf(sequence)]);
   const close = () => ask(undefined);
   const { releases, shares } = useServing(sequence);
   const versions = list.query.data?.items ?? [];
@@ -169,18 +164,13 @@ function DeprecateDialog(props: {
 }) {
   const { client } = useEngine();
   const { id, name, version } = props.version;
-  const deprecate = useAction(() => client.sequences.deprecate(id), {
-    done: () => `Version ${version} was deprecated.`,
-    onDone: props.onClose,
-  });
   return (
     <ConfirmDialog
       title={`Deprecate version ${version}`}
       action="Deprecate version"
-      isBusy={deprecate.isBusy}
-      error={deprecate.error}
+      act={() => client.sequences.deprecate(id)}
+      done={() => `Version ${version} was deprecated.`}
       onClose={props.onClose}
-      onConfirm={() => deprecate.run(undefined)}
     >
       <p>
         Instances started by the name {name} no longer use version {version}. Running instances

@@ -2,21 +2,20 @@
 
 import type { DeliveryAttempt, DeliverySummary } from 'durable-workflow-engine-client';
 import { MailCheck } from 'lucide-react';
-import { useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { useRead } from '../../api/read.ts';
+import { DialogButton } from '../../components/act.tsx';
 import { Badge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { FieldRow, Select } from '../../components/field.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
+import { useList } from '../../components/list.tsx';
+import { ListPanel } from '../../components/list-panel.tsx';
 import { Loaded } from '../../components/loaded.tsx';
-import { Panel } from '../../components/page.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
-import { useFilters } from '../../lib/address.ts';
+import { chosenIn, useFilters } from '../../lib/address.ts';
 import { formatCount, formatDuration } from '../../lib/format.ts';
 import { SENT_COLUMNS } from './columns.tsx';
 
@@ -55,68 +54,65 @@ const OUTCOMES = [
 ] as const;
 
 export function Deliveries() {
-  const { client, allowed } = useEngine();
-  const [filters, change] = useFilters();
-  const [shown, setShown] = useState<string>();
-  const { subscription } = filters;
-  const chosen = OUTCOMES.find(({ value }) => value === filters.delivered)?.value ?? '';
-  const delivered = chosen === '' ? undefined : chosen === 'true';
-  const list = useList<DeliverySummary>(
-    ['webhooks.deliveries', subscription, chosen],
-    (page, options) =>
-      subscription === undefined
-        ? client.webhooks.deliveries({ ...page, delivered }, options)
-        : client.webhooks.subscriptionDeliveries(subscription, { ...page, delivered }, options),
-    { live: true, refetchInterval: READ_EVERY_MS },
-  );
-  const tries: Column<DeliverySummary> = {
-    name: 'Action',
-    cell: ({ delivery_id }) => <Button onClick={() => setShown(delivery_id)}>Show attempts</Button>,
-  };
+  const { allowed } = useEngine();
+  const [{ subscription, delivered }, , at] = useFilters();
+  const chosen = chosenIn(OUTCOMES, delivered);
+  const asked = { delivered: chosen && chosen === 'true' };
+  const options = { live: true, refetchInterval: READ_EVERY_MS };
+  const all = useList('webhooks.deliveries', [asked], {
+    ...options,
+    enabled: subscription === undefined,
+  });
+  const one = useList('webhooks.subscriptionDeliveries', [subscription ?? '', asked], {
+    ...options,
+    enabled: subscription !== undefined,
+  });
   return (
     <>
       <FieldRow>
-        <Select
-          label="Outcome"
-          value={chosen}
-          options={OUTCOMES}
-          onChange={(value) => change({ delivered: value })}
-        />
+        <Select label="Outcome" options={OUTCOMES} {...at('delivered')} />
       </FieldRow>
-      <Panel
+      <ListPanel
         title={
           subscription === undefined
             ? 'Deliveries, newest first'
             : 'Deliveries to one subscription, newest first'
         }
-        isFlush
+        label="Deliveries"
         actions={
           subscription !== undefined &&
           allowed.administer && <Link href="/webhooks/deliveries">Show all deliveries</Link>
         }
-      >
-        <ListTable
-          list={list}
-          label="Deliveries"
-          columns={allowed.administer ? [...COLUMNS, tries] : COLUMNS}
-          idOf={({ delivery_id }) => delivery_id}
-          empty={
-            chosen === '' ? (
-              <Empty title="No deliveries" icon={MailCheck}>
-                <p>
-                  All deliveries to subscriptions are listed here, with every attempt.{' '}
-                  <Link href="/webhooks">Go to the subscriptions</Link>
-                </p>
-              </Empty>
-            ) : (
-              <Empty title="No matching deliveries" icon={MailCheck}>
-                <p>Choose another outcome.</p>
-              </Empty>
-            )
-          }
-        />
-      </Panel>
-      {shown !== undefined && <Attempts id={shown} onClose={() => setShown(undefined)} />}
+        list={subscription === undefined ? all : one}
+        columns={COLUMNS}
+        idOf={({ delivery_id }) => delivery_id}
+        rowActions={
+          allowed.administer &&
+          (({ delivery_id }) => (
+            <DialogButton label="Show attempts">
+              {(onClose) => <Attempts id={delivery_id} onClose={onClose} />}
+            </DialogButton>
+          ))
+        }
+        empty={
+          chosen === undefined
+            ? {
+                title: 'No deliveries',
+                icon: MailCheck,
+                about: (
+                  <>
+                    All deliveries to subscriptions are listed here, with every attempt.{' '}
+                    <Link href="/webhooks">Go to the subscriptions</Link>
+                  </>
+                ),
+              }
+            : {
+                title: 'No matching deliveries',
+                icon: MailCheck,
+                about: 'Choose another outcome.',
+              }
+        }
+      />
     </>
   );
 }

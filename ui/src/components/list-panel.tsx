@@ -1,0 +1,73 @@
+/** A list with its title, what it says when it is empty, and the buttons that make and change its rows. */
+
+import { type LucideIcon, Plus } from 'lucide-react';
+import { type ReactNode, useState } from 'react';
+import { Button, ButtonRow } from './button.tsx';
+import { Empty } from './error-box.tsx';
+import { ListTable, type ListTableProps } from './list.tsx';
+import { Panel } from './page.tsx';
+import { type Column, TableNote } from './table.tsx';
+
+interface ListPanelProps<Row> extends Omit<ListTableProps<Row>, 'label' | 'empty'> {
+  readonly title: string;
+  /** Of the table. Default: the title. */
+  readonly label?: string;
+  /** Why the list is empty. */
+  readonly empty: { readonly title: string; readonly icon?: LucideIcon; readonly about: ReactNode };
+  /** How a new one is made, by those who may. */
+  readonly create?: Creation | false;
+  /** The buttons of each row, for those who may press them. */
+  readonly rowActions?: ((row: Row) => ReactNode) | false;
+  /** Beside the title. */
+  readonly actions?: ReactNode;
+  /** What the list leaves out. */
+  readonly note?: ReactNode;
+}
+
+interface Creation {
+  readonly label: string;
+  /** Of the button in an empty list. */
+  readonly first: string;
+  readonly icon?: LucideIcon;
+  readonly form: (onClose: () => void) => ReactNode;
+}
+
+export function ListPanel<Row>(props: ListPanelProps<Row>) {
+  const { title, label = title, empty, create, rowActions, columns, ...rest } = props;
+  const { actions, note, ...table } = rest;
+  const [isMaking, setMaking] = useState(false);
+  const make = () => setMaking(true);
+  const action: Column<Row> | false | undefined = rowActions && {
+    name: 'Action',
+    cell: (row) => <ButtonRow>{rowActions(row)}</ButtonRow>,
+  };
+  return (
+    <Panel
+      title={title}
+      isFlush
+      actions={
+        create ? (
+          <Button icon={create.icon ?? Plus} onClick={make}>
+            {create.label}
+          </Button>
+        ) : (
+          actions
+        )
+      }
+    >
+      <ListTable
+        {...table}
+        label={label}
+        columns={action ? [...columns, action] : columns}
+        empty={
+          <Empty title={empty.title} icon={empty.icon}>
+            <p>{empty.about}</p>
+            {create && <Button onClick={make}>{create.first}</Button>}
+          </Empty>
+        }
+      />
+      {note && <TableNote>{note}</TableNote>}
+      {create && isMaking && create.form(() => setMaking(false))}
+    </Panel>
+  );
+}
