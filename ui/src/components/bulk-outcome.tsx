@@ -8,8 +8,8 @@ import { countOf, formatCount } from '../lib/format.ts';
 import { StateBadge } from './badge.tsx';
 import styles from './bulk-outcome.module.css';
 import { Button } from './button.tsx';
-import { ShortId } from './copy.tsx';
 import { Dialog } from './dialog.tsx';
+import { InstanceLink } from './instance-link.tsx';
 import { Loaded, NotReadAgain } from './loaded.tsx';
 import { outcomeText, useJob } from './retry-outcome.tsx';
 
@@ -91,10 +91,8 @@ function Probe({ id }: { readonly id: string }) {
     <Loaded query={instance} height={24}>
       {({ state, failure }) => (
         <p role="status">
-          <Link href={`/instances/${id}`}>
-            <ShortId id={id} />
-          </Link>{' '}
-          <StateBadge state={state} /> {state === 'failed' && failure?.message}
+          <InstanceLink id={id} /> <StateBadge state={state} />{' '}
+          {state === 'failed' && failure?.message}
         </p>
       )}
     </Loaded>
@@ -118,10 +116,7 @@ function Refusals({ answer }: { readonly answer: BulkAnswer }) {
     <ul aria-label="Refused" className={styles.refused}>
       {refusals.map(({ instance_id, error }) => (
         <li key={instance_id}>
-          <Link href={`/instances/${instance_id}`}>
-            <ShortId id={instance_id} />
-          </Link>{' '}
-          {error}
+          <InstanceLink id={instance_id} /> {error}
         </li>
       ))}
       {more > 0 && (

@@ -1,12 +1,14 @@
 /** A list with its title, what it says when it is empty, and the buttons that make and change its rows. */
 
+import type { UseQueryResult } from '@tanstack/react-query';
 import { type LucideIcon, Plus } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { Button, ButtonRow } from './button.tsx';
 import { Empty } from './error-box.tsx';
 import { ListTable, type ListTableProps } from './list.tsx';
+import { Loaded } from './loaded.tsx';
 import { Panel } from './page.tsx';
-import { type Column, TableNote } from './table.tsx';
+import { type Column, Table, TableNote, type TableProps } from './table.tsx';
 
 interface ListPanelProps<Row> extends Omit<ListTableProps<Row>, 'label' | 'empty'> {
   readonly title: string;
@@ -68,6 +70,27 @@ export function ListPanel<Row>(props: ListPanelProps<Row>) {
       />
       {note && <TableNote>{note}</TableNote>}
       {create && isMaking && create.form(() => setMaking(false))}
+    </Panel>
+  );
+}
+
+/** The rows of a query that has no pages, with their title. */
+export function TablePanel<Data, Row>(
+  props: Omit<TableProps<Row>, 'label' | 'rows'> & {
+    readonly title: string;
+    /** Of the table. Default: the title. */
+    readonly label?: string;
+    readonly query: UseQueryResult<Data>;
+    readonly rowsOf: (data: Data) => readonly Row[];
+    readonly height?: number;
+  },
+) {
+  const { title, label = title, query, rowsOf, height = 240, ...table } = props;
+  return (
+    <Panel title={title} isFlush>
+      <Loaded query={query} height={height}>
+        {(data) => <Table {...table} label={label} rows={rowsOf(data)} />}
+      </Loaded>
     </Panel>
   );
 }

@@ -77,21 +77,20 @@ export function Panel(props: {
   );
 }
 
-export type Fact = readonly [name: string, value: ReactNode];
+/** Values by their names; without those that are undefined or false. */
+export type FactValues = Readonly<Record<string, ReactNode>>;
 
 /** Names and values, side by side where there is room. */
-export function Facts({ facts }: { readonly facts: readonly (Fact | false | undefined)[] }) {
+export function Facts({ facts }: { readonly facts: FactValues }) {
+  const shown = Object.entries(facts).filter(([, value]) => value !== undefined && value !== false);
   return (
     <dl className={styles.facts}>
-      {facts.map(
-        (fact) =>
-          fact && (
-            <div key={fact[0]}>
-              <dt>{fact[0]}</dt>
-              <dd>{fact[1]}</dd>
-            </div>
-          ),
-      )}
+      {shown.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
     </dl>
   );
 }

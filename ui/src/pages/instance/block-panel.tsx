@@ -5,10 +5,10 @@ import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { useRead } from '../../api/read.ts';
 import { Button, IconButton } from '../../components/button.tsx';
-import { ShortId } from '../../components/copy.tsx';
+import { InstanceLink } from '../../components/instance-link.tsx';
 import { JsonView } from '../../components/json-view.tsx';
 import { LogLines } from '../../components/log-lines.tsx';
-import { type Fact, Facts, Panel } from '../../components/page.tsx';
+import { Facts, Panel } from '../../components/page.tsx';
 import { Time } from '../../components/time.tsx';
 import { StateMark } from '../../flow/block-state.tsx';
 import type { IterationOrder } from '../../flow/iteration.ts';
@@ -80,22 +80,15 @@ function StatusFacts(props: { run: Run; block: OutlineBlock; status: BlockStatus
   const last = run.isOpen ? now : Date.parse(run.explanation?.since ?? run.instance.updated_at);
   return (
     <Facts
-      facts={[
-        ['Started', <Time key="" at={at(startedAt)} />],
-        [
-          endedAt === undefined ? 'Elapsed' : 'Duration',
-          formatDuration(elapsedMs(startedAt, last, { to: endedAt, until })),
-        ],
-        until !== undefined && ['Until', <Time key="" at={at(until)} />],
-        attempts !== '' && block.slots.length === 0 && ['Attempts', attempts],
-        childInstanceId !== undefined &&
-          ([
-            'Child',
-            <Link key="" href={`/instances/${childInstanceId}`}>
-              <ShortId id={childInstanceId} />
-            </Link>,
-          ] satisfies Fact),
-      ]}
+      facts={{
+        Started: <Time at={at(startedAt)} />,
+        [endedAt === undefined ? 'Elapsed' : 'Duration']: formatDuration(
+          elapsedMs(startedAt, last, { to: endedAt, until }),
+        ),
+        Until: until !== undefined && <Time at={at(until)} />,
+        Attempts: attempts !== '' && block.slots.length === 0 && attempts,
+        Child: childInstanceId && <InstanceLink id={childInstanceId} />,
+      }}
     />
   );
 }

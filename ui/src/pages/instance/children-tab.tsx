@@ -6,6 +6,7 @@ import { Link } from 'wouter';
 import { StateBadge } from '../../components/badge.tsx';
 import { ShortId } from '../../components/copy.tsx';
 import { Select } from '../../components/field.tsx';
+import { InstanceLink } from '../../components/instance-link.tsx';
 import { useList } from '../../components/list.tsx';
 import { ListPanel } from '../../components/list-panel.tsx';
 import { Panel } from '../../components/page.tsx';
@@ -30,11 +31,7 @@ const OPTIONS = [
 const COLUMNS: readonly Column<TaskInstance>[] = [
   {
     name: 'Instance',
-    cell: ({ id }) => (
-      <Link href={`/instances/${id}`}>
-        <ShortId id={id} />
-      </Link>
-    ),
+    cell: ({ id }) => <InstanceLink id={id} />,
   },
   { name: 'State', cell: ({ state }) => <StateBadge state={state} /> },
   { name: 'Failure', cell: ({ failure }) => failure?.message ?? '' },

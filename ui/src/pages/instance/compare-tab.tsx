@@ -9,9 +9,9 @@ import { useRead } from '../../api/read.ts';
 import { useSequence } from '../../api/sequences.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button, ButtonRow } from '../../components/button.tsx';
-import { ShortId } from '../../components/copy.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Empty } from '../../components/error-box.tsx';
+import { InstanceLink } from '../../components/instance-link.tsx';
 import { TextDiff } from '../../components/later.tsx';
 import { Panel } from '../../components/page.tsx';
 import { type Column, Table } from '../../components/table.tsx';
@@ -82,10 +82,8 @@ function Beside(props: {
     >
       <p className={styles.compared}>
         <span>
-          <Link href={`/instances/${other}`}>
-            <ShortId id={other} />
-          </Link>
-          , {otherQuery.data.state} <Time at={otherQuery.data.updated_at} />
+          <InstanceLink id={other} />, {otherQuery.data.state}{' '}
+          <Time at={otherQuery.data.updated_at} />
         </span>
         <OtherVersion run={run} sequenceId={otherQuery.data.sequence_id} />
         {!isWhole && <span>Only the first outputs of the runs are compared.</span>}

@@ -19,7 +19,7 @@ import {
 import { Fragment, type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import { Badge, StateBadge } from '../../components/badge.tsx';
-import { ShortId } from '../../components/copy.tsx';
+import { InstanceLink } from '../../components/instance-link.tsx';
 import { Elapsed, Time } from '../../components/time.tsx';
 import { attemptsText } from '../../flow/run-states.ts';
 import { countOf } from '../../lib/format.ts';
@@ -213,10 +213,7 @@ function factsOf(wait: Wait): readonly (ReactNode | false)[] {
     ),
     wait.child_id !== undefined && (
       <span>
-        child{' '}
-        <Link href={`/instances/${wait.child_id}`}>
-          <ShortId id={wait.child_id} />
-        </Link>{' '}
+        child <InstanceLink id={wait.child_id} />{' '}
         {wait.child_state && <StateBadge state={wait.child_state} />}
       </span>
     ),
@@ -234,10 +231,7 @@ function factsOf(wait: Wait): readonly (ReactNode | false)[] {
     ahead !== undefined && ahead > 0 && <span>{countOf(ahead, 'instance')} before it</span>,
     ...holders.slice(0, HOLDERS_SHOWN).map(({ instance_id }) => (
       <span key={instance_id}>
-        held by{' '}
-        <Link href={`/instances/${instance_id}`}>
-          <ShortId id={instance_id} />
-        </Link>
+        held by <InstanceLink id={instance_id} />
       </span>
     )),
     holders.length > HOLDERS_SHOWN && (

@@ -1,9 +1,8 @@
 /** The columns of the list of instances: how each is shown, sorted and exported. */
 
 import type { TaskInstance } from 'durable-workflow-engine-client';
-import { Link } from 'wouter';
 import { StateBadge } from '../../components/badge.tsx';
-import { ShortId } from '../../components/copy.tsx';
+import { InstanceLink } from '../../components/instance-link.tsx';
 import { SequenceName } from '../../components/sequence-name.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Elapsed, Time } from '../../components/time.tsx';
@@ -24,9 +23,7 @@ export const INSTANCE: InstanceColumn = {
   text: ({ id }) => id,
   cell: ({ id, metadata }) => (
     <>
-      <Link href={`/instances/${id}`}>
-        <ShortId id={id} />
-      </Link>
+      <InstanceLink id={id} />
       <span className={styles.metadata}>{summaryOf(metadata)}</span>
     </>
   ),

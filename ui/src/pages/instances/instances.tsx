@@ -251,7 +251,7 @@ function Reach({
   return (
     <>
       <p>All instances that match these filters, including those on other pages:</p>
-      <Facts facts={words} />
+      <Facts facts={Object.fromEntries(words)} />
     </>
   );
 }

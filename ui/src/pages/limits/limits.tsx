@@ -260,10 +260,12 @@ function LimitsOfTenant() {
       <Loaded query={limits} height={120}>
         {(set) => (
           <Facts
-            facts={TENANT_LIMITS.map((name) => [
-              wordsOf(name),
-              set[name] === null ? 'default' : formatCount(set[name]),
-            ])}
+            facts={Object.fromEntries(
+              TENANT_LIMITS.map((name) => [
+                wordsOf(name),
+                set[name] === null ? 'default' : formatCount(set[name]),
+              ]),
+            )}
           />
         )}
       </Loaded>

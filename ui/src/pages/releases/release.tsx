@@ -78,23 +78,19 @@ function OneRelease({ release }: { readonly release: Release }) {
             {(taken) => <Progress state={state} decisions={taken} />}
           </Loaded>
           <Facts
-            facts={[
-              ['Baseline', <SequenceName key="from" id={release.baseline_sequence_id} />],
-              ['Candidate', <SequenceName key="to" id={release.candidate_sequence_id} />],
-              isCanary && ['Canary', `${release.canary_percent} % of new instances`],
-              isCanary && ['Counting since', <Time key="since" at={release.canary_started_at} />],
-              [
-                'Running instances',
+            facts={{
+              Baseline: <SequenceName id={release.baseline_sequence_id} />,
+              Candidate: <SequenceName id={release.candidate_sequence_id} />,
+              Canary: isCanary && `${release.canary_percent} % of new instances`,
+              'Counting since': isCanary && <Time at={release.canary_started_at} />,
+              'Running instances':
                 release.in_flight_policy === 'pin'
                   ? 'stay on their version'
                   : 'an operator decides',
-              ],
-              summary && [
-                'Validated',
-                `${countOf(summary.replayed, 'run')}, ${summary.diverged} diverged`,
-              ],
-              ['Release', <ShortId key="id" id={id} />],
-            ]}
+              Validated:
+                summary && `${countOf(summary.replayed, 'run')}, ${summary.diverged} diverged`,
+              Release: <ShortId id={id} />,
+            }}
           />
         </div>
       </Panel>

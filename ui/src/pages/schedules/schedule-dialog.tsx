@@ -34,19 +34,18 @@ function Details({ schedule, onClose }: { schedule: CronSchedule; onClose: () =>
   return (
     <>
       <Facts
-        facts={[
-          ['Starts', <StartedBy key="starts" schedule={schedule} />],
-          [
-            'When',
-            <span key="when">
+        facts={{
+          Starts: <StartedBy schedule={schedule} />,
+          When: (
+            <>
               <code>{`${cron_expr} ${timezone}`}</code> {cronWords(cron_expr)}
-            </span>,
-          ],
-          ['State', <ScheduleState key="state" schedule={schedule} />],
-          ['Last run', <Time key="last" at={schedule.last_triggered_at} />],
-          ['If the previous run is still open', wordsOf(overlap_policy)],
-          ['Priority', priority],
-        ]}
+            </>
+          ),
+          State: <ScheduleState schedule={schedule} />,
+          'Last run': <Time at={schedule.last_triggered_at} />,
+          'If the previous run is still open': wordsOf(overlap_policy),
+          Priority: priority,
+        }}
       />
       <Link
         href={hrefOf('/instances', sequence ? { sequence } : { sequence_id: sequence_id ?? '' })}

@@ -3,14 +3,13 @@
 import { useMutation } from '@tanstack/react-query';
 import type { CreateSequence, DryRun } from 'durable-workflow-engine-client';
 import { useId, useState } from 'react';
-import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { useRead } from '../../api/read.ts';
 import { StateBadge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { ShortId } from '../../components/copy.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
 import { Form, TextField } from '../../components/field.tsx';
+import { InstanceLink } from '../../components/instance-link.tsx';
 import { JsonView } from '../../components/json-view.tsx';
 import { FlowGraph } from '../../flow/later.tsx';
 import { formatRelative } from '../../lib/format.ts';
@@ -108,10 +107,7 @@ function Outcome({ result, instance }: { readonly result: DryRun; readonly insta
   return (
     <>
       <p className={`${styles.note} ${styles.outcome}`}>
-        <StateBadge state={state} /> on the data of{' '}
-        <Link href={`/instances/${instance}`}>
-          <ShortId id={instance} />
-        </Link>
+        <StateBadge state={state} /> on the data of <InstanceLink id={instance} />
         <span className="dim small">No step was sent out, and nothing was stored.</span>
       </p>
       {failure && (

@@ -104,11 +104,11 @@ function BlockPanel(props: {
     <Panel title={block.id} actions={<IconButton label="Close" icon={X} onClick={onClose} />}>
       <div className={styles.definition}>
         <Facts
-          facts={[
-            ['Kind', lookName(block.look)],
-            block.detail !== '' && ['About', block.detail],
-            block.size > 0 && ['Inside', countOf(block.size, 'block')],
-          ]}
+          facts={{
+            Kind: lookName(block.look),
+            About: block.detail !== '' && block.detail,
+            Inside: block.size > 0 && countOf(block.size, 'block'),
+          }}
         />
         {step && <StepFacts step={step} />}
         {step && maySee('/instances') && (

@@ -91,12 +91,12 @@ function EventDialog({ id, onClose }: { id: string; onClose: () => void }) {
         {(details) => (
           <>
             <Facts
-              facts={[
-                ['Name', details.event_name],
-                ['Correlation key', details.correlation_key ?? 'none'],
-                ['Producer event id', details.producer_event_id],
-                ['Received', <Time key="received" at={details.created_at} />],
-              ]}
+              facts={{
+                Name: details.event_name,
+                'Correlation key': details.correlation_key ?? 'none',
+                'Producer event id': details.producer_event_id,
+                Received: <Time at={details.created_at} />,
+              }}
             />
             <JsonView label="payload" value={details.payload} />
             <h3>Consumed by</h3>

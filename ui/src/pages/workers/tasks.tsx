@@ -7,10 +7,10 @@ import { useRead } from '../../api/read.ts';
 import { DialogButton } from '../../components/act.tsx';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { ButtonRow } from '../../components/button.tsx';
-import { ShortId } from '../../components/copy.tsx';
 import { CopyMenu } from '../../components/copy-menu.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { FieldRow, FilterField, Select } from '../../components/field.tsx';
+import { InstanceLink } from '../../components/instance-link.tsx';
 import { JsonView } from '../../components/json-view.tsx';
 import { useList } from '../../components/list.tsx';
 import { ListPanel } from '../../components/list-panel.tsx';
@@ -41,10 +41,7 @@ const COLUMNS: readonly Column<WorkerTask>[] = [
     name: 'Step',
     cell: ({ instance_id, block_id }) => (
       <>
-        <code>{block_id}</code> of{' '}
-        <Link href={`/instances/${instance_id}`}>
-          <ShortId id={instance_id} />
-        </Link>
+        <code>{block_id}</code> of <InstanceLink id={instance_id} />
       </>
     ),
   },

@@ -6,9 +6,8 @@ import { Link } from 'wouter';
 import { useRead } from '../../api/read.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Empty } from '../../components/error-box.tsx';
-import { Loaded } from '../../components/loaded.tsx';
-import { Panel } from '../../components/page.tsx';
-import { type Column, Table } from '../../components/table.tsx';
+import { TablePanel } from '../../components/list-panel.tsx';
+import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
 import { formatCount } from '../../lib/format.ts';
@@ -41,25 +40,21 @@ export function WorkerList() {
     refetchInterval: READ_EVERY_MS,
   });
   return (
-    <Panel title="Workers, most recently seen first" isFlush>
-      <Loaded query={workers} height={240}>
-        {(rows) => (
-          <Table
-            label="Workers"
-            columns={WORKER_COLUMNS}
-            rows={rows}
-            idOf={({ worker_id }) => worker_id}
-            empty={
-              <Empty title="No workers yet" icon={Zap}>
-                <p>
-                  A worker is your own process that polls for tasks with the client library or over
-                  REST. It is listed here from its first poll on.
-                </p>
-              </Empty>
-            }
-          />
-        )}
-      </Loaded>
-    </Panel>
+    <TablePanel
+      title="Workers, most recently seen first"
+      label="Workers"
+      query={workers}
+      columns={WORKER_COLUMNS}
+      rowsOf={(rows) => rows}
+      idOf={({ worker_id }) => worker_id}
+      empty={
+        <Empty title="No workers yet" icon={Zap}>
+          <p>
+            A worker is your own process that polls for tasks with the client library or over REST.
+            It is listed here from its first poll on.
+          </p>
+        </Empty>
+      }
+    />
   );
 }
