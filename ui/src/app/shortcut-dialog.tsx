@@ -31,7 +31,7 @@ const IN_GRAPHS: readonly Row[] = [
   [['Enter'], 'Select the block'],
 ];
 
-export default function ShortcutDialog({ onClose }: { readonly onClose: () => void }) {
+export default function ShortcutDialog() {
   const maySee = useMaySee();
   const [areOn, switchTo] = useSingleKeys();
   const pages = NAVIGATION.flatMap(({ items }) => items).flatMap(
@@ -39,7 +39,7 @@ export default function ShortcutDialog({ onClose }: { readonly onClose: () => vo
       key !== undefined && maySee(href) ? [[['g', key], label]] : [],
   );
   return (
-    <Dialog title="Keyboard shortcuts" onClose={onClose}>
+    <Dialog title="Keyboard shortcuts">
       <Checkbox label="Single-key shortcuts" value={areOn} onChange={switchTo} />
       {areOn ? (
         <>

@@ -3,7 +3,7 @@
 import { type ReactNode, useState } from 'react';
 import { type ActionOptions, useAction } from './action.ts';
 import { Button, type ButtonProps } from './button.tsx';
-import { type Confirmation, ConfirmDialog } from './dialog.tsx';
+import { CloseContext, type Confirmation, ConfirmDialog } from './dialog.tsx';
 
 type Looks = Pick<ButtonProps, 'kind' | 'icon' | 'disabled'> & { readonly label: string };
 
@@ -21,9 +21,7 @@ export function ActionButton<Result>(
 }
 
 /** Opens a dialog, which is there for as long as it is open. */
-export function DialogButton(
-  props: Looks & { readonly children: (onClose: () => void) => ReactNode },
-) {
+export function DialogButton(props: Looks & { readonly children: ReactNode }) {
   const { label, children, ...looks } = props;
   const [isOpen, setOpen] = useState(false);
   return (
@@ -31,7 +29,7 @@ export function DialogButton(
       <Button {...looks} onClick={() => setOpen(true)}>
         {label}
       </Button>
-      {isOpen && children(() => setOpen(false))}
+      {isOpen && <CloseContext value={() => setOpen(false)}>{children}</CloseContext>}
     </>
   );
 }
@@ -43,7 +41,7 @@ export function ConfirmButton<Result>({
 }: Confirmation<Result> & { readonly label: string }) {
   return (
     <DialogButton label={label}>
-      {(onClose) => <ConfirmDialog kind="danger" {...confirmation} onClose={onClose} />}
+      <ConfirmDialog kind="danger" {...confirmation} />
     </DialogButton>
   );
 }

@@ -55,10 +55,9 @@ export function BulkDialog(props: {
   readonly children?: ReactNode;
   /** An instance that can be retried alone, to see whether it works now. */
   readonly probe?: string | undefined;
-  readonly onClose: () => void;
   readonly onDone?: () => void;
 }) {
-  const { action, among, children, onClose, onDone } = props;
+  const { action, among, children, onDone } = props;
   const { client } = useEngine();
   const opened = useId();
   const [probes, setProbes] = useState(0);
@@ -95,9 +94,7 @@ export function BulkDialog(props: {
       setPlan('all');
       setAnswer(undefined);
     };
-    return (
-      <BulkOutcome answer={told} {...{ done, reach, begunAt, probe, onClose }} onGoOn={goOn} />
-    );
+    return <BulkOutcome answer={told} {...{ done, reach, begunAt, probe }} onGoOn={goOn} />;
   }
   return (
     <ConfirmDialog
@@ -114,7 +111,6 @@ export function BulkDialog(props: {
         onDone?.();
         setAnswer(answered);
       }}
-      onClose={onClose}
     >
       {children}
       {action === 'retry' && props.probe !== undefined && (

@@ -8,7 +8,7 @@ import { countOf, formatCount } from '../lib/format.ts';
 import { StateBadge } from './badge.tsx';
 import styles from './bulk-outcome.module.css';
 import { Button } from './button.tsx';
-import { Dialog } from './dialog.tsx';
+import { Dialog, useClose } from './dialog.tsx';
 import { InstanceLink } from './instance-link.tsx';
 import { Loaded, NotReadAgain } from './loaded.tsx';
 import { outcomeText, useJob } from './retry-outcome.tsx';
@@ -40,17 +40,17 @@ export function BulkOutcome(props: {
   readonly probe?: string | undefined;
   /** Retries the others after the probe. */
   readonly onGoOn: () => void;
-  readonly onClose: () => void;
 }) {
-  const { answer, done, reach, begunAt, probe, onGoOn, onClose } = props;
+  const { answer, done, reach, begunAt, probe, onGoOn } = props;
   const id = isJob(answer) ? answer.id : (answer.job_id ?? '');
   const job = useJob(id);
+  const close = useClose();
   // The answer of a change that did not become a job has more to say.
   const seen = isJob(answer) ? (job.data ?? answer) : answer;
   const isGoingOn = isJob(seen) && seen.ended_at === null;
   const since = new Date(begunAt - CLOCKS_APART_MS).toISOString();
   return (
-    <Dialog title="Result of the bulk change" onClose={onClose}>
+    <Dialog title="Result of the bulk change">
       <div role="status" className={styles.parts}>
         <p>
           {sentenceOf(seen, done)}
@@ -76,7 +76,7 @@ export function BulkOutcome(props: {
       )}
       <p className={styles.actions}>
         {probe !== undefined && <Button onClick={onGoOn}>Retry the others…</Button>}
-        <Button kind="primary" onClick={onClose}>
+        <Button kind="primary" onClick={close}>
           Done
         </Button>
       </p>

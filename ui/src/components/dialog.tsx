@@ -1,7 +1,7 @@
 /** A modal dialog, by the browser's own element: it keeps the focus, and Escape closes it. */
 
 import { X } from 'lucide-react';
-import { type ReactNode, useId, useLayoutEffect, useRef } from 'react';
+import { createContext, type ReactNode, useContext, useId, useLayoutEffect, useRef } from 'react';
 import { createPortal } from 'react-dom';
 import { type ActionOptions, useAction } from './action.ts';
 import { Button, type ButtonKind, IconButton } from './button.tsx';
@@ -9,9 +9,14 @@ import styles from './dialog.module.css';
 import { ErrorBox } from './error-box.tsx';
 import { Toasts } from './toasts.tsx';
 
+/** Closes the dialogs that are opened within it. */
+export const CloseContext = createContext<() => void>(() => undefined);
+export const useClose = () => useContext(CloseContext);
+
 interface DialogProps {
   readonly title: string;
-  readonly onClose: () => void;
+  /** Default: what opened it closes it. */
+  readonly onClose?: (() => void) | undefined;
   readonly isWide?: boolean;
   /** Only the content is shown; the title is for screen readers. A click beside it closes it. */
   readonly isBare?: boolean;
@@ -19,7 +24,9 @@ interface DialogProps {
 }
 
 /** Open for as long as it is rendered. */
-export function Dialog({ title, onClose, isWide, isBare, children }: DialogProps) {
+export function Dialog({ title, onClose: onOwnClose, isWide, isBare, children }: DialogProps) {
+  const close = useClose();
+  const onClose = onOwnClose ?? close;
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   // The focus must be returned while the dialog is still in the document; other effects are cleaned up later.
@@ -68,15 +75,16 @@ export function DialogActions(props: {
   readonly kind?: ButtonKind;
   readonly isBusy?: boolean;
   readonly isDisabled?: boolean;
-  readonly onClose: () => void;
+  readonly onClose?: (() => void) | undefined;
   /** Label of the button that changes nothing, where `Cancel` could be taken for the action. */
   readonly keep?: string;
   /** Absent: the button submits the form around it. */
   readonly onConfirm?: () => void;
 }) {
+  const close = useClose();
   return (
     <div className={styles.actions}>
-      <Button onClick={props.onClose}>{props.keep ?? 'Cancel'}</Button>
+      <Button onClick={props.onClose ?? close}>{props.keep ?? 'Cancel'}</Button>
       <Button
         kind={props.kind ?? 'primary'}
         submits={props.onConfirm === undefined}
@@ -103,13 +111,11 @@ export interface Confirmation<Result> extends ActionOptions<Result> {
 }
 
 /** Asks for confirmation before an action, shows why it failed, and closes when it is done. */
-export function ConfirmDialog<Result>(
-  props: Confirmation<Result> & { readonly onClose: () => void },
-) {
-  const { title, action, act, children, onClose } = props;
-  const { isBusy, error, run } = useAction(act, { onDone: onClose, ...props });
+export function ConfirmDialog<Result>(props: Confirmation<Result>) {
+  const { title, action, act, children } = props;
+  const { isBusy, error, run } = useAction(act, { onDone: useClose(), ...props });
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title}>
       {children}
       {error !== null && <ErrorBox error={error} />}
       <DialogActions {...props} label={action} isBusy={isBusy} onConfirm={run} />

@@ -8,7 +8,7 @@ import { type ReactNode, useRef, useState } from 'react';
 import { jsonTextOf } from '../lib/format.ts';
 import { type ActionOptions, useAction } from './action.ts';
 import { Button, type ButtonKind, ButtonRow } from './button.tsx';
-import { Dialog, DialogActions } from './dialog.tsx';
+import { Dialog, DialogActions, useClose } from './dialog.tsx';
 import { ErrorBox } from './error-box.tsx';
 import { Form, wrongOf } from './field.tsx';
 import styles from './form.module.css';
@@ -78,7 +78,8 @@ export function boundTo<Draft extends object>(
 
 /**
  * @param first the values at the beginning
- * @param save sends what was typed; it may throw an error that names a field
+ * @param save sends what was typed; it may throw an error that names a field. Then the dialog closes, unless `onDone`
+ * does something else.
  */
 export function useForm<Draft extends object, Result, Thing extends Dated = never>(
   first: Draft | (() => Draft),
@@ -87,9 +88,10 @@ export function useForm<Draft extends object, Result, Thing extends Dated = neve
 ): FormState<Draft> {
   const [draft, setDraft] = useState(first);
   const guard = useGuard(options.guard);
+  const close = useClose();
   const { run, isBusy, error, reset } = useAction(
     (sent: Draft) => guard.run((since) => save(sent, since)),
-    options,
+    { onDone: close, ...options },
   );
   const send = () => run(draft);
   const set = (changes: Partial<Draft>) => setDraft((before) => ({ ...before, ...changes }));
@@ -179,7 +181,7 @@ interface FormBodyProps {
   readonly label: string;
   readonly kind?: ButtonKind;
   readonly isDisabled?: boolean;
-  readonly onClose: () => void;
+  readonly onClose?: () => void;
   readonly children: ReactNode;
 }
 

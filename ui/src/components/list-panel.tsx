@@ -4,6 +4,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type LucideIcon, Plus } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { Button, ButtonRow } from './button.tsx';
+import { CloseContext } from './dialog.tsx';
 import { Empty } from './error-box.tsx';
 import { ListTable, type ListTableProps } from './list.tsx';
 import { Loaded } from './loaded.tsx';
@@ -31,7 +32,7 @@ interface Creation {
   /** Of the button in an empty list. */
   readonly first: string;
   readonly icon?: LucideIcon;
-  readonly form: (onClose: () => void) => ReactNode;
+  readonly form: ReactNode;
 }
 
 export function ListPanel<Row>(props: ListPanelProps<Row>) {
@@ -69,7 +70,9 @@ export function ListPanel<Row>(props: ListPanelProps<Row>) {
         }
       />
       {note && <TableNote>{note}</TableNote>}
-      {create && isMaking && create.form(() => setMaking(false))}
+      {create && isMaking && (
+        <CloseContext value={() => setMaking(false)}>{create.form}</CloseContext>
+      )}
     </Panel>
   );
 }

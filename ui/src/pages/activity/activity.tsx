@@ -102,7 +102,7 @@ const UNDO: Column<Action> = {
     return (
       undoing && (
         <DialogButton label={undoing.label}>
-          {(onClose) => <UndoDialog action={action} undoing={undoing} onClose={onClose} />}
+          <UndoDialog action={action} undoing={undoing} />
         </DialogButton>
       )
     );

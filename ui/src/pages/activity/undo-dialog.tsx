@@ -56,12 +56,8 @@ const WAYS: Readonly<
   },
 };
 
-export function UndoDialog(props: {
-  readonly action: Action;
-  readonly undoing: Undoing;
-  readonly onClose: () => void;
-}) {
-  const { action, undoing, onClose } = props;
+export function UndoDialog(props: { readonly action: Action; readonly undoing: Undoing }) {
+  const { action, undoing } = props;
   const { client } = useEngine();
   const way = WAYS[undoing.of];
   const { target } = action;
@@ -79,7 +75,7 @@ export function UndoDialog(props: {
   );
   if (now.data === undefined) {
     return (
-      <Dialog title={title} onClose={onClose}>
+      <Dialog title={title}>
         {said}
         <Loaded query={now} height={60}>
           {() => null}
@@ -96,7 +92,6 @@ export function UndoDialog(props: {
       isDisabled={!isPossible}
       act={() => way.act(client, target, undoing.stops)}
       done={() => 'Undone.'}
-      onClose={onClose}
     >
       {said}
       <p>

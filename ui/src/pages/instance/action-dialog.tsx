@@ -25,7 +25,6 @@ export interface Asked {
 
 export interface ActionDialogProps {
   readonly run: Run;
-  readonly onClose: () => void;
 }
 
 export function ActionDialog(
@@ -35,39 +34,31 @@ export function ActionDialog(
     readonly onLead: (href: string) => void;
   },
 ) {
-  const { run, asked, onClose, onLead } = props;
+  const { run, asked, onLead } = props;
   switch (asked.action) {
     case 'cancel':
     case 'stop':
-      return <EndDialog run={run} isHard={asked.action === 'stop'} onClose={onClose} />;
+      return <EndDialog run={run} isHard={asked.action === 'stop'} />;
     case 'signal':
-      return <SignalDialog run={run} name={asked.block ?? ''} onClose={onClose} />;
+      return <SignalDialog run={run} name={asked.block ?? ''} />;
     case 'change-data':
-      return <DataDialog run={run} onClose={onClose} />;
+      return <DataDialog run={run} />;
     case 'migrate':
-      return <MigrateDialog run={run} onClose={onClose} />;
+      return <MigrateDialog run={run} />;
     case 'retry':
     case 'resume':
-      return <RepeatDialog run={run} action={asked.action} onClose={onClose} />;
+      return <RepeatDialog run={run} action={asked.action} />;
     case 'retry-with-data':
     case 'resume-from':
     case 'fork':
-      return (
-        <RunAgainDialog
-          run={run}
-          mode={asked.action}
-          block={asked.block}
-          onClose={onClose}
-          onLead={onLead}
-        />
-      );
+      return <RunAgainDialog run={run} mode={asked.action} block={asked.block} onLead={onLead} />;
     default:
       return null;
   }
 }
 
 /** Cancels by signal, or stops at once: protected work may never end, such as a refund that no worker claims. */
-function EndDialog({ run, isHard, onClose }: ActionDialogProps & { readonly isHard: boolean }) {
+function EndDialog({ run, isHard }: ActionDialogProps & { readonly isHard: boolean }) {
   const { client } = useEngine();
   const { id, state, cancelling } = run.instance;
   const end = (): Promise<unknown> =>
@@ -83,7 +74,6 @@ function EndDialog({ run, isHard, onClose }: ActionDialogProps & { readonly isHa
       kind="danger"
       act={end}
       done={() => (isHard ? 'The instance was stopped.' : 'The instance is being cancelled.')}
-      onClose={onClose}
     >
       <p>
         {isHard
@@ -110,7 +100,7 @@ const SIGNALS: readonly { readonly value: SignalKind; readonly label: string }[]
 const EMPTY = '{}';
 
 function SignalDialog(props: ActionDialogProps & { readonly name: string }) {
-  const { run, onClose } = props;
+  const { run } = props;
   const { client } = useEngine();
   const form = useForm(
     { kind: 'custom' as SignalKind, name: props.name, payload: EMPTY },
@@ -120,11 +110,11 @@ function SignalDialog(props: ActionDialogProps & { readonly name: string }) {
         ...(takesPayload(kind) &&
           payload.trim() !== '' && { payload: jsonOf('The payload', payload) }),
       }),
-    { done: () => 'Signal sent.', onDone: onClose },
+    { done: () => 'Signal sent.' },
   );
   const { at, draft } = form;
   const isTyped = draft.payload !== EMPTY || draft.name !== props.name;
-  const { leave, question } = useDiscard(isTyped, onClose);
+  const { leave, question } = useDiscard(isTyped);
   return (
     <>
       <FormDialog form={form} title="Send a signal" label="Send" onClose={leave}>
@@ -150,7 +140,7 @@ const draftOf = ({ context }: Pick<TaskInstance, 'context'>) => ({
   data: jsonTextOf(context.data),
 });
 
-function DataDialog({ run, onClose }: ActionDialogProps) {
+function DataDialog({ run }: ActionDialogProps) {
   const { client } = useEngine();
   const [opened] = useState(run.instance);
   const { id } = opened;
@@ -160,7 +150,6 @@ function DataDialog({ run, onClose }: ActionDialogProps) {
       client.instances.patchContext(id, { context: { data: dataOf(data) }, ...since }),
     {
       done: () => 'Data changed.',
-      onDone: onClose,
       guard: {
         ...{ thing: opened, draftOf, viewOf: ({ data }) => data },
         read: () => client.instances.get(id),
@@ -168,7 +157,7 @@ function DataDialog({ run, onClose }: ActionDialogProps) {
     },
   );
   const isSame = form.draft.data === draftOf(opened).data;
-  const { leave, question } = useDiscard(!isSame, onClose);
+  const { leave, question } = useDiscard(!isSame);
   return (
     <>
       <FormDialog

@@ -54,7 +54,7 @@ export function Effects({ run }: { readonly run: Run }) {
     cell: (receipt) =>
       isInDoubt(receipt) && (
         <DialogButton label="Resolve…">
-          {(onClose) => <ResolveDialog receipt={receipt} onClose={onClose} />}
+          <ResolveDialog receipt={receipt} />
         </DialogButton>
       ),
   };
@@ -83,8 +83,8 @@ const OUTCOMES = [
   { value: 'compensated', label: 'It happened and was undone' },
 ] as const;
 
-function ResolveDialog(props: { receipt: EffectReceipt; onClose: () => void }) {
-  const { receipt, onClose } = props;
+function ResolveDialog(props: { receipt: EffectReceipt }) {
+  const { receipt } = props;
   const { client } = useEngine();
   const form = useForm(
     { state: 'verified' as (typeof OUTCOMES)[number]['value'], provider: '' },
@@ -93,15 +93,10 @@ function ResolveDialog(props: { receipt: EffectReceipt; onClose: () => void }) {
         state,
         ...(provider !== '' && { provider_receipt_id: provider }),
       }),
-    { done: () => 'Receipt resolved.', onDone: onClose },
+    { done: () => 'Receipt resolved.' },
   );
   return (
-    <FormDialog
-      form={form}
-      title={`Resolve the effect of ${receipt.block_id}`}
-      label="Resolve"
-      onClose={onClose}
-    >
+    <FormDialog form={form} title={`Resolve the effect of ${receipt.block_id}`} label="Resolve">
       <p>
         The engine does not know whether the effect <ShortId id={receipt.id} /> happened. Look it up
         in the system that received it, and record the outcome here. Until then the instance cannot

@@ -10,6 +10,7 @@ import { summaryIn } from '../../api/sequences.ts';
 import { StateBadge } from '../../components/badge.tsx';
 import { LinkButton } from '../../components/button.tsx';
 import { CopyMenu } from '../../components/copy-menu.tsx';
+import { CloseContext } from '../../components/dialog.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
 import { Place } from '../../components/later.tsx';
 import { NotReadAgain } from '../../components/loaded.tsx';
@@ -119,12 +120,9 @@ function Instance({ id }: { readonly id: string }) {
       />
       <Tab run={run} />
       {asked && (
-        <ActionDialog
-          run={run}
-          asked={asked}
-          onClose={() => setAsked(undefined)}
-          onLead={(href) => navigate(href)}
-        />
+        <CloseContext value={() => setAsked(undefined)}>
+          <ActionDialog run={run} asked={asked} onLead={(href) => navigate(href)} />
+        </CloseContext>
       )}
     </Page>
   );

@@ -31,7 +31,7 @@ const VERDICTS: Readonly<Record<MigrationVerdict, readonly [tone: Tone, words: s
   incompatible: ['danger', 'The instance cannot be migrated to this version.'],
 };
 
-export function MigrateDialog({ run, onClose }: ActionDialogProps) {
+export function MigrateDialog({ run }: ActionDialogProps) {
   const { client } = useEngine();
   const { sequence, instance } = run;
   const [chosen, setChosen] = useState<string>();
@@ -62,14 +62,14 @@ export function MigrateDialog({ run, onClose }: ActionDialogProps) {
   const form = useForm(
     {},
     () => client.migrations.migrate(instance.id, { sequence_id: target?.id, approved: isApproved }),
-    { done: ({ to }) => `The instance now uses version ${to.version}.`, onDone: onClose },
+    { done: ({ to }) => `The instance now uses version ${to.version}.` },
   );
   const judged = verdict.data?.verdict;
   const isJudged = !verdict.isPlaceholderData;
   const may =
     isJudged && (judged === 'automatic' || (judged === 'approval_required' && isApproved));
   return (
-    <Dialog title="Migrate to another version" isWide onClose={onClose}>
+    <Dialog title="Migrate to another version" isWide>
       <Loaded query={versions} height={200}>
         {(others) =>
           target === undefined || sequence === undefined ? (
@@ -78,12 +78,7 @@ export function MigrateDialog({ run, onClose }: ActionDialogProps) {
               <Link href={`/sequences/${instance.sequence_id}`}>Go to the sequence</Link>
             </p>
           ) : (
-            <FormBody
-              form={form}
-              label={`Migrate to version ${target.version}`}
-              isDisabled={!may}
-              onClose={onClose}
-            >
+            <FormBody form={form} label={`Migrate to version ${target.version}`} isDisabled={!may}>
               <Select
                 label={`From version ${sequence.version} to`}
                 value={target.id}

@@ -2,6 +2,7 @@
 
 import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
+import { useClose } from '../../components/dialog.tsx';
 import { useDiscard } from '../../components/discard.tsx';
 import { Checkbox, Select } from '../../components/field.tsx';
 import { FormDialog, useForm } from '../../components/form.tsx';
@@ -41,8 +42,9 @@ export function RunAgainDialog(
     readonly onLead: (href: string) => void;
   },
 ) {
-  const { run, mode, onClose, onLead } = props;
+  const { run, mode, onLead } = props;
   const { client } = useEngine();
+  const close = useClose();
   const { id, context } = run.instance;
   // The data when the dialog opened: if it was not edited, later changes are not overwritten.
   const [before] = useState(() => jsonTextOf(context.data));
@@ -65,7 +67,7 @@ export function RunAgainDialog(
     {
       done: ({ isCopy }) => (isCopy ? 'You are viewing the copy.' : 'The instance runs again.'),
       onDone: (result) => {
-        onClose();
+        close();
         if (result.isCopy) onLead(`/instances/${result.id}`);
       },
     },
@@ -74,7 +76,7 @@ export function RunAgainDialog(
   const words = WORDS[mode];
   const again = mode === 'retry-with-data' ? againIn(run.explanation, 'retry') : undefined;
   const isRepeating = again?.blocks.some((one) => one.repeats_effects) === true;
-  const { leave, question } = useDiscard(draft.data !== before, onClose);
+  const { leave, question } = useDiscard(draft.data !== before);
   return (
     <>
       <FormDialog

@@ -54,7 +54,7 @@ export function RunsAgainList({ again }: { readonly again: RunsAgain }) {
 
 /** Needed only if external effects are repeated: everything else continues at once. */
 export function RepeatDialog(props: ActionDialogProps & { readonly action: RetryAction }) {
-  const { run, action, onClose } = props;
+  const { run, action } = props;
   const { client } = useEngine();
   const { id } = run.instance;
   const again = againIn(run.explanation, action);
@@ -71,7 +71,6 @@ export function RepeatDialog(props: ActionDialogProps & { readonly action: Retry
           : client.instances.signal(id, { signal_type: 'resume' })
       }
       done={() => 'The instance runs again.'}
-      onClose={onClose}
     >
       <p>
         {isRepeating

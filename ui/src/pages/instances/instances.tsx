@@ -8,6 +8,7 @@ import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { type BulkAction, BulkDialog, type BulkFilter } from '../../components/bulk-dialog.tsx';
 import { Button, ButtonRow, LinkButton } from '../../components/button.tsx';
+import { CloseContext } from '../../components/dialog.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { UnreadFields, useUnreadFields } from '../../components/field.tsx';
 import { ListTable, useListOf } from '../../components/list.tsx';
@@ -183,22 +184,20 @@ export default function Instances() {
           </TableNote>
         )}
       </Panel>
-      {exported && (
-        <ExportDialog
-          kind={exported}
-          query={selectionOf(filters, Date.now()).query}
-          columns={columns}
-          onClose={() => setExported(undefined)}
-        />
-      )}
-      {bulk && (
-        <BulkDialog
-          {...bulk}
-          among={lasting(filters)}
-          onClose={() => setBulk(undefined)}
-          onDone={() => setSelected(new Set())}
-        />
-      )}
+      <CloseContext value={() => setExported(undefined)}>
+        {exported && (
+          <ExportDialog
+            kind={exported}
+            query={selectionOf(filters, Date.now()).query}
+            columns={columns}
+          />
+        )}
+      </CloseContext>
+      <CloseContext value={() => setBulk(undefined)}>
+        {bulk && (
+          <BulkDialog {...bulk} among={lasting(filters)} onDone={() => setSelected(new Set())} />
+        )}
+      </CloseContext>
     </Page>
   );
 }

@@ -52,7 +52,7 @@ export function ApiKeys() {
       create={{
         label: 'New key',
         first: 'Create a key',
-        form: (onClose) => <NewKey onClose={onClose} />,
+        form: <NewKey />,
       }}
       rowActions={({ id, name, revoked }) =>
         !revoked && (
@@ -94,7 +94,7 @@ const FIRST = { name: '', capabilities: [] as readonly Capability[], groups: '',
 
 const isApprover = (chosen: readonly Capability[]) => chosen.includes('approver');
 
-function NewKey({ onClose }: { onClose: () => void }) {
+function NewKey() {
   const { client, tenant = '' } = useEngine();
   const [made, setMade] = useState<KeyMinted>();
   const form = useForm(
@@ -116,12 +116,11 @@ function NewKey({ onClose }: { onClose: () => void }) {
         title="API key created"
         about="The server stores only its hash."
         secret={made.secret}
-        onClose={onClose}
       />
     );
   }
   return (
-    <FormDialog form={form} title="New API key" label="Create key" onClose={onClose}>
+    <FormDialog form={form} title="New API key" label="Create key">
       <TextField label="Name" hint="Who uses the key, such as billing worker" {...at('name')} />
       <Choices
         legend="Capabilities"

@@ -41,7 +41,7 @@ export function Credentials() {
         allowed.operate && {
           label: 'New secret',
           first: 'Create a secret',
-          form: (onClose) => <SecretForm onClose={onClose} />,
+          form: <SecretForm />,
         }
       }
       rowActions={
@@ -49,7 +49,7 @@ export function Credentials() {
         (({ id, enabled }) => (
           <>
             <DialogButton label="Replace">
-              {(onClose) => <SecretForm id={id} onClose={onClose} />}
+              <SecretForm id={id} />
             </DialogButton>
             <ActionButton
               label={enabled ? 'Disable' : 'Enable'}
@@ -82,7 +82,7 @@ export function Credentials() {
 }
 
 /** @param props.id of the secret whose value is replaced; absent: a new secret */
-function SecretForm({ id, onClose }: { id?: string; onClose: () => void }) {
+function SecretForm({ id }: { id?: string }) {
   const { client } = useEngine();
   const form = useForm(
     { name: '', description: '', value: '' },
@@ -90,16 +90,11 @@ function SecretForm({ id, onClose }: { id?: string; onClose: () => void }) {
       id === undefined
         ? client.credentials.create({ id: name, value, description: description || null })
         : client.credentials.update(id, { value }),
-    { done: (_, { name }) => `Saved: ${id ?? name}`, onDone: onClose },
+    { done: (_, { name }) => `Saved: ${id ?? name}` },
   );
   const { at } = form;
   return (
-    <FormDialog
-      form={form}
-      title={id === undefined ? 'New secret' : `Replace ${id}`}
-      label="Save"
-      onClose={onClose}
-    >
+    <FormDialog form={form} title={id === undefined ? 'New secret' : `Replace ${id}`} label="Save">
       {id === undefined && (
         <>
           <TextField

@@ -122,7 +122,7 @@ function RateLimits() {
         allowed.operate && {
           label: 'New limit',
           first: 'Create a limit',
-          form: (onClose) => <RateLimitForm onClose={onClose} />,
+          form: <RateLimitForm />,
         }
       }
       rowActions={
@@ -130,7 +130,7 @@ function RateLimits() {
         ((limit) => (
           <>
             <DialogButton label="Change">
-              {(onClose) => <RateLimitForm limit={limit} onClose={onClose} />}
+              <RateLimitForm limit={limit} />
             </DialogButton>
             <ConfirmButton
               label="Remove"
@@ -170,8 +170,8 @@ const rateDraftOf = ({
   window_seconds: String(window_seconds),
 });
 
-function RateLimitForm(props: { limit?: RateLimit; onClose: () => void }) {
-  const { limit, onClose } = props;
+function RateLimitForm(props: { limit?: RateLimit }) {
+  const { limit } = props;
   const { client } = useEngine();
   const [key, setKey] = useState(limit?.key ?? '');
   const form = useForm(
@@ -184,7 +184,6 @@ function RateLimitForm(props: { limit?: RateLimit; onClose: () => void }) {
       }),
     {
       done: () => `The limit of ${key} was saved.`,
-      onDone: onClose,
       guard: { thing: limit, read: () => limitOf(client, key), draftOf: rateDraftOf },
     },
   );
@@ -194,7 +193,6 @@ function RateLimitForm(props: { limit?: RateLimit; onClose: () => void }) {
       form={form}
       title={limit ? `Limit of ${limit.key}` : 'New rate limit'}
       label="Save limit"
-      onClose={onClose}
     >
       {!limit && (
         <TextField
@@ -250,9 +248,7 @@ function LimitsOfTenant() {
             <p>The values set here are deleted.</p>
           </ConfirmButton>
           <DialogButton label="Change">
-            {(onClose) =>
-              limits.data && <TenantLimitsForm limits={limits.data} onClose={onClose} />
-            }
+            {limits.data && <TenantLimitsForm limits={limits.data} />}
           </DialogButton>
         </ButtonRow>
       }
@@ -277,8 +273,8 @@ function LimitsOfTenant() {
 const textsOf = (limits: TenantLimits) =>
   Object.fromEntries(TENANT_LIMITS.map((name) => [name, limits[name]?.toString() ?? '']));
 
-function TenantLimitsForm(props: { limits: TenantLimits; onClose: () => void }) {
-  const { limits, onClose } = props;
+function TenantLimitsForm(props: { limits: TenantLimits }) {
+  const { limits } = props;
   const { client, tenant = '' } = useEngine();
   const form = useForm(
     textsOf(limits),
@@ -291,12 +287,11 @@ function TenantLimitsForm(props: { limits: TenantLimits; onClose: () => void }) 
     },
     {
       done: () => `The limits of ${tenant} were saved.`,
-      onDone: onClose,
       guard: { thing: limits, read: () => client.tenantLimits.get(tenant), draftOf: textsOf },
     },
   );
   return (
-    <FormDialog form={form} title={`Limits of ${tenant}`} label="Save limits" onClose={onClose}>
+    <FormDialog form={form} title={`Limits of ${tenant}`} label="Save limits">
       <p className="dim">Leave a field empty to use the default.</p>
       <div className={styles.fields}>
         {TENANT_LIMITS.map((name) => (

@@ -23,12 +23,11 @@ const POLICIES: readonly { readonly value: Policy; readonly label: string }[] = 
 ];
 
 interface Props {
-  readonly onClose: () => void;
   readonly onMade: (release: Release) => void;
 }
 
 /** `?candidate=<sequence id>` in the address preselects the versions. */
-export function NewRelease({ onClose, onMade }: Props) {
+export function NewRelease({ onMade }: Props) {
   const [{ candidate }] = useFilters();
   const known = useSequences();
   const isElsewhere = known !== undefined && givenIn(releasable(known), candidate) === undefined;
@@ -37,7 +36,7 @@ export function NewRelease({ onClose, onMade }: Props) {
   const choices = releasable([...(known ?? []), ...(others.data ?? [])]);
   const given = givenIn(choices, candidate);
   return (
-    <Dialog title="New release" isWide onClose={onClose}>
+    <Dialog title="New release" isWide>
       {!isThere ? (
         <Place height={360} />
       ) : others.error ? (
@@ -53,7 +52,7 @@ export function NewRelease({ onClose, onMade }: Props) {
           <Link href={`/sequences/new?from=${candidate}`}>Publish a second version</Link> first.
         </p>
       ) : (
-        <Draft choices={choices} given={given} onClose={onClose} onMade={onMade} />
+        <Draft choices={choices} given={given} onMade={onMade} />
       )}
     </Dialog>
   );
@@ -89,7 +88,7 @@ type Chosen = { readonly baseline?: string; readonly candidate?: string };
 function Draft(
   props: Props & { readonly choices: readonly Releasable[]; given: Releasable | undefined },
 ) {
-  const { choices, given, onClose, onMade } = props;
+  const { choices, given, onMade } = props;
   const { client } = useEngine();
   const [{ candidate: wanted }] = useFilters();
   const form = useForm(
@@ -117,12 +116,7 @@ function Draft(
     label: `Version ${version}${deprecated ? ', deprecated' : hold ? ', on hold' : ''}`,
   }));
   return (
-    <FormBody
-      form={form}
-      label="Create draft"
-      isDisabled={baseline === candidate}
-      onClose={onClose}
-    >
+    <FormBody form={form} label="Create draft" isDisabled={baseline === candidate}>
       <Select
         label="Sequence"
         value={draft.key}

@@ -1,11 +1,12 @@
 /** The actions for a release in its current state, each with a dialog that explains its effect. */
 
 import type { GateReport, Release } from 'durable-workflow-engine-client';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import type { ButtonKind } from '../../components/button.tsx';
 import { Button } from '../../components/button.tsx';
-import { ConfirmDialog } from '../../components/dialog.tsx';
+import { CloseContext, ConfirmDialog, useClose } from '../../components/dialog.tsx';
 import { Checkbox, NumberField } from '../../components/field.tsx';
 import { FormDialog, useForm } from '../../components/form.tsx';
 import { countOf } from '../../lib/format.ts';
@@ -14,55 +15,41 @@ import { type ActionName, actionsOf, outlookOf } from './life.ts';
 
 interface Props {
   readonly release: Release;
-  readonly onClose: () => void;
+  readonly report: GateReport | undefined;
 }
 
-export function ReleaseActions(props: {
-  readonly release: Release;
-  readonly report: GateReport | undefined;
-}) {
-  const { release, report } = props;
+export function ReleaseActions(props: Props) {
+  const { state } = props.release;
+  // A refusal may change the state, and with it the actions: the dialog that reports it stays.
   const [open, setOpen] = useState<ActionName>();
-  const actions = actionsOf(release.state);
-  const isPromotable = report?.gates.every(({ verdict }) => verdict === 'pass') ?? false;
-  const about = { release, onClose: () => setOpen(undefined) };
+  const isPromotable = props.report?.gates.every(({ verdict }) => verdict === 'pass') ?? false;
+  const Part = open && ACTIONS[open][2];
   return (
     <>
-      {actions.map((name) => (
+      {actionsOf(state).map((name) => (
         <Button
           key={name}
-          kind={name === 'promote' ? (isPromotable ? 'primary' : 'plain') : KINDS[name]}
+          kind={name === 'promote' && isPromotable ? 'primary' : ACTIONS[name][1]}
           onClick={() => setOpen(name)}
         >
-          {name === 'canary' && release.state === 'paused' ? 'Restart canary' : LABELS[name]}
+          {name === 'canary' && state === 'paused' ? 'Restart canary' : ACTIONS[name][0]}
         </Button>
       ))}
-      {open === 'validate' && <Validate {...about} />}
-      {open === 'canary' && <StartCanary {...about} />}
-      {open === 'evaluate' && <Evaluate {...about} />}
-      {open === 'promote' && <Promote {...about} report={report} />}
-      {open === 'pause' && <Pause {...about} />}
-      {open === 'rollback' && <RollBack {...about} />}
+      <CloseContext value={() => setOpen(undefined)}>{Part && <Part {...props} />}</CloseContext>
     </>
   );
 }
 
-const LABELS: Readonly<Record<ActionName, string>> = {
-  validate: 'Validate',
-  canary: 'Start canary',
-  evaluate: 'Evaluate',
-  promote: 'Promote',
-  pause: 'Pause',
-  rollback: 'Roll back',
-};
+type Look = readonly [label: string, kind: ButtonKind, part: (props: Props) => ReactNode];
 
-const KINDS = {
-  validate: 'primary',
-  canary: 'primary',
-  evaluate: 'plain',
-  pause: 'plain',
-  rollback: 'danger',
-} as const;
+const ACTIONS: Readonly<Record<ActionName, Look>> = {
+  validate: ['Validate', 'primary', Validate],
+  canary: ['Start canary', 'primary', StartCanary],
+  evaluate: ['Evaluate', 'plain', Evaluate],
+  promote: ['Promote', 'plain', Promote],
+  pause: ['Pause', 'plain', Pause],
+  rollback: ['Roll back', 'danger', RollBack],
+};
 
 /** The server's limit. */
 const SAMPLE_MAX = 50;
@@ -72,8 +59,9 @@ const SHARE: NumberLimits = { isInteger: true, min: 1, max: 100 };
 /** A failing gate rolls back and refuses. */
 const isReadAfterFailure = true;
 
-function Validate({ release, onClose }: Props) {
+function Validate({ release }: Props) {
   const { client } = useEngine();
+  const close = useClose();
   const [, go] = useLocation();
   const form = useForm(
     { sample: '10', skip: false },
@@ -91,7 +79,7 @@ function Validate({ release, onClose }: Props) {
             ? 'The release is ready without validation.'
             : `${countOf(replayed, 'run')} replayed: ${matches} matched, ${diverged} diverged, ${inconclusive} inconclusive.`,
       onDone: (_, { skip }) => {
-        onClose();
+        close();
         if (!skip) go(`/releases/${release.id}/evidence`);
       },
     },
@@ -99,12 +87,7 @@ function Validate({ release, onClose }: Props) {
   const { baseline_version: old, candidate_version: next } = release;
   const { skip } = form.draft;
   return (
-    <FormDialog
-      form={form}
-      title="Validate"
-      label={skip ? 'Make ready' : 'Validate'}
-      onClose={onClose}
-    >
+    <FormDialog form={form} title="Validate" label={skip ? 'Make ready' : 'Validate'}>
       <p>
         The newest finished instances of version {old} are replayed with version {next}, in virtual
         time, without external effects and without changing any instance. Differences are for you to
@@ -124,7 +107,7 @@ function Validate({ release, onClose }: Props) {
   );
 }
 
-function StartCanary({ release, onClose }: Props) {
+function StartCanary({ release }: Props) {
   const { client } = useEngine();
   const form = useForm(
     { percent: String(release.canary_percent || 10) },
@@ -133,13 +116,12 @@ function StartCanary({ release, onClose }: Props) {
     {
       isReadAfterFailure,
       done: (moved) => `${moved.canary_percent} % of the new instances run the candidate.`,
-      onDone: onClose,
     },
   );
   const { baseline_version: old, candidate_version: next } = release;
   const gates = release.gates?.length ?? 0;
   return (
-    <FormDialog form={form} title="Start canary" label="Start canary" onClose={onClose}>
+    <FormDialog form={form} title="Start canary" label="Start canary">
       <p>
         This share of the new instances of version {old} will run version {next}. Running instances
         are not migrated.{' '}
@@ -158,7 +140,7 @@ function StartCanary({ release, onClose }: Props) {
   );
 }
 
-function Evaluate({ release, onClose }: Props) {
+function Evaluate({ release }: Props) {
   const { client } = useEngine();
   return (
     <ConfirmDialog
@@ -171,7 +153,6 @@ function Evaluate({ release, onClose }: Props) {
           ? 'A gate failed: the release was rolled back.'
           : `Evaluated: ${outlookOf(report)}`
       }
-      onClose={onClose}
     >
       <p>
         The gates are evaluated with the instances finished so far. If one fails, the release is
@@ -181,8 +162,7 @@ function Evaluate({ release, onClose }: Props) {
   );
 }
 
-function Promote(props: Props & { readonly report: GateReport | undefined }) {
-  const { release, report, onClose } = props;
+function Promote({ release, report }: Props) {
   const { client } = useEngine();
   const { baseline_version: old, candidate_version: next } = release;
   return (
@@ -192,7 +172,6 @@ function Promote(props: Props & { readonly report: GateReport | undefined }) {
       isReadAfterFailure
       act={() => client.releases.promote(release.id)}
       done={(moved) => `All new instances run version ${moved.candidate_version}.`}
-      onClose={onClose}
     >
       <p>
         All new instances of version {old} will run version {next}, and a hold of version {next} is
@@ -204,7 +183,7 @@ function Promote(props: Props & { readonly report: GateReport | undefined }) {
   );
 }
 
-function Pause({ release, onClose }: Props) {
+function Pause({ release }: Props) {
   const { client } = useEngine();
   return (
     <ConfirmDialog
@@ -213,7 +192,6 @@ function Pause({ release, onClose }: Props) {
       isReadAfterFailure
       act={() => client.releases.pause(release.id)}
       done={(moved) => `Paused: all new instances run version ${moved.baseline_version}.`}
-      onClose={onClose}
     >
       <p>
         New instances run version {release.baseline_version} again for now. You can restart the
@@ -223,7 +201,7 @@ function Pause({ release, onClose }: Props) {
   );
 }
 
-function RollBack({ release, onClose }: Props) {
+function RollBack({ release }: Props) {
   const { client } = useEngine();
   return (
     <ConfirmDialog
@@ -233,7 +211,6 @@ function RollBack({ release, onClose }: Props) {
       isReadAfterFailure
       act={() => client.releases.rollback(release.id)}
       done={(moved) => `Rolled back: all new instances run version ${moved.baseline_version}.`}
-      onClose={onClose}
     >
       <p>
         All new instances will run version {release.baseline_version}. This release cannot be

@@ -5,6 +5,7 @@ import { Plus, Rocket } from 'lucide-react';
 import { Link, useLocation } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { LinkButton } from '../../components/button.tsx';
+import { CloseContext } from '../../components/dialog.tsx';
 import { FieldRow, Select } from '../../components/field.tsx';
 import { useList } from '../../components/list.tsx';
 import { ListPanel } from '../../components/list-panel.tsx';
@@ -100,10 +101,9 @@ export default function Releases() {
         }
       />
       {filters.new !== undefined && allowed.publish && (
-        <NewRelease
-          onClose={() => change({ new: undefined, candidate: undefined })}
-          onMade={({ id }) => go(`/releases/${id}`)}
-        />
+        <CloseContext value={() => change({ new: undefined, candidate: undefined })}>
+          <NewRelease onMade={({ id }) => go(`/releases/${id}`)} />
+        </CloseContext>
       )}
     </Page>
   );

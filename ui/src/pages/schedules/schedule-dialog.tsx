@@ -6,7 +6,7 @@ import { useEngine } from '../../api/engine.tsx';
 import { useRead } from '../../api/read.ts';
 import { ActionButton, ConfirmButton, DialogButton } from '../../components/act.tsx';
 import { ButtonRow } from '../../components/button.tsx';
-import { Dialog } from '../../components/dialog.tsx';
+import { Dialog, useClose } from '../../components/dialog.tsx';
 import { JsonView } from '../../components/json-view.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Facts } from '../../components/page.tsx';
@@ -17,18 +17,19 @@ import { cronWords } from './cron-words.ts';
 import { ScheduleForm } from './schedule-form.tsx';
 import { ScheduleState, StartedBy } from './schedules.tsx';
 
-export function ScheduleDialog({ id, onClose }: { id: string; onClose: () => void }) {
+export function ScheduleDialog({ id }: { id: string }) {
   const schedule = useRead('cron.get', [id]);
   return (
-    <Dialog title="Schedule" isWide onClose={onClose}>
+    <Dialog title="Schedule" isWide>
       <Loaded query={schedule} height={300}>
-        {(read) => <Details schedule={read} onClose={onClose} />}
+        {(read) => <Details schedule={read} />}
       </Loaded>
     </Dialog>
   );
 }
 
-function Details({ schedule, onClose }: { schedule: CronSchedule; onClose: () => void }) {
+function Details({ schedule }: { schedule: CronSchedule }) {
+  const close = useClose();
   const { client, allowed } = useEngine();
   const { sequence, sequence_id, cron_expr, timezone, overlap_policy, priority } = schedule;
   return (
@@ -57,7 +58,7 @@ function Details({ schedule, onClose }: { schedule: CronSchedule; onClose: () =>
       {allowed.operate && (
         <ButtonRow>
           <DialogButton label="Change">
-            {(close) => <ScheduleForm schedule={schedule} onClose={close} />}
+            <ScheduleForm schedule={schedule} />
           </DialogButton>
           <ActionButton
             label={schedule.enabled ? 'Disable' : 'Enable'}
@@ -69,7 +70,7 @@ function Details({ schedule, onClose }: { schedule: CronSchedule; onClose: () =>
             action="Delete schedule"
             act={() => client.cron.delete(schedule.id)}
             done={() => 'Schedule deleted. Instances that it started continue.'}
-            onDone={onClose}
+            onDone={close}
           >
             <p>The schedule will start no more instances. Instances that it started continue.</p>
           </ConfirmButton>

@@ -32,9 +32,8 @@ const viewOf = ({ sequence: _, data, ...draft }: ReturnType<typeof draftOf>) => 
 });
 
 /** @param props.schedule the one to change; undefined: a new one */
-export function ScheduleForm(props: { schedule?: CronSchedule; onClose: () => void }) {
+export function ScheduleForm(props: { schedule?: CronSchedule }) {
   const [schedule] = useState(props.schedule);
-  const { onClose } = props;
   const { client } = useEngine();
   const form = useForm<ReturnType<typeof draftOf>, unknown, CronSchedule>(
     () => draftOf(schedule),
@@ -47,18 +46,12 @@ export function ScheduleForm(props: { schedule?: CronSchedule; onClose: () => vo
     },
     {
       done: () => 'Schedule saved.',
-      onDone: onClose,
       guard: { thing: schedule, read: () => client.cron.get(schedule?.id ?? ''), draftOf, viewOf },
     },
   );
   const { at, draft } = form;
   return (
-    <FormDialog
-      form={form}
-      title={schedule ? 'Change the schedule' : 'New schedule'}
-      label="Save"
-      onClose={onClose}
-    >
+    <FormDialog form={form} title={schedule ? 'Change the schedule' : 'New schedule'} label="Save">
       {schedule === undefined && <SequenceField {...at('sequence')} />}
       <TextField
         label="Expression"

@@ -7,6 +7,7 @@ import { useEngine } from '../../api/engine.tsx';
 import { useSequence } from '../../api/sequences.ts';
 import { ActionButton } from '../../components/act.tsx';
 import { Badge } from '../../components/badge.tsx';
+import { CloseContext } from '../../components/dialog.tsx';
 import { useList } from '../../components/list.tsx';
 import { ListPanel } from '../../components/list-panel.tsx';
 import { Page } from '../../components/page.tsx';
@@ -96,7 +97,7 @@ export default function Schedules() {
           allowed.operate && {
             label: 'New schedule',
             first: 'Create a schedule',
-            form: (onClose) => <ScheduleForm onClose={onClose} />,
+            form: <ScheduleForm />,
           }
         }
         rowActions={
@@ -126,7 +127,9 @@ export default function Schedules() {
           about: 'A schedule starts an instance of a sequence at the times of its cron expression.',
         }}
       />
-      {id !== undefined && <ScheduleDialog id={id} onClose={() => go('/schedules')} />}
+      <CloseContext value={() => go('/schedules')}>
+        {id !== undefined && <ScheduleDialog id={id} />}
+      </CloseContext>
     </Page>
   );
 }

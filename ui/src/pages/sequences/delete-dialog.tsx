@@ -19,9 +19,8 @@ const RENDERING_MS = 50;
 export function DeleteDialog(props: {
   readonly version: SequenceListed;
   readonly isShown: boolean;
-  readonly onClose: () => void;
 }) {
-  const { version, isShown, onClose } = props;
+  const { version, isShown } = props;
   const { client } = useEngine();
   const [, go] = useLocation();
   const [cascade, setCascade] = useState(false);
@@ -48,7 +47,6 @@ export function DeleteDialog(props: {
       isDisabled={!preview.isSuccess}
       act={remove}
       done={() => `Version ${version.version} of ${version.name} was deleted.`}
-      onClose={onClose}
     >
       <Loaded query={preview} height={48}>
         {(counted) => (

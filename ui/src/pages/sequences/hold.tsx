@@ -8,7 +8,6 @@ import { hrefOf } from '../../lib/address.ts';
 
 export function LiftHoldDialog(props: {
   readonly version: Pick<SequenceListed, 'id' | 'name' | 'version'>;
-  readonly onClose: () => void;
 }) {
   const { client } = useEngine();
   const { id, name, version } = props.version;
@@ -19,7 +18,6 @@ export function LiftHoldDialog(props: {
       kind="primary"
       act={() => client.sequences.update(id, { hold: false })}
       done={() => `Version ${version} is no longer on hold.`}
-      onClose={props.onClose}
     >
       <p>
         If version {version} is the newest, all new instances started by the name {name} use it from

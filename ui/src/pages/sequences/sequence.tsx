@@ -2,12 +2,13 @@
 
 import type { SequenceDefinition } from 'durable-workflow-engine-client';
 import { Play, Plus } from 'lucide-react';
-import { Fragment, type ReactNode, useState } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import { Link, useParams } from 'wouter';
 import { useEngine, useMaySee } from '../../api/engine.tsx';
 import { useRead } from '../../api/read.ts';
+import { DialogButton } from '../../components/act.tsx';
 import { Badge } from '../../components/badge.tsx';
-import { Button, LinkButton } from '../../components/button.tsx';
+import { LinkButton } from '../../components/button.tsx';
 import { CopyMenu } from '../../components/copy-menu.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Page, Tabs } from '../../components/page.tsx';
@@ -58,7 +59,6 @@ function Version({
 }) {
   const { allowed } = useEngine();
   const maySee = useMaySee();
-  const [isLifting, setLifting] = useState(false);
   const { id, name, version, hold, deprecated } = sequence;
   const address = `/sequences/${id}`;
   const hrefOfTab = (one: string) => (one === '' ? address : `${address}/${one}`);
@@ -83,7 +83,9 @@ function Version({
             </LinkButton>
           )}
           {allowed.publish && hold && !deprecated && (
-            <Button onClick={() => setLifting(true)}>Lift hold</Button>
+            <DialogButton label="Lift hold">
+              <LiftHoldDialog version={sequence} />
+            </DialogButton>
           )}
           {maySee('/instances') && (
             <LinkButton href={hrefOf('/instances', { sequence: name, version: String(version) })}>
@@ -103,7 +105,6 @@ function Version({
         current={hrefOfTab(current)}
       />
       <Part sequence={sequence} />
-      {isLifting && <LiftHoldDialog version={sequence} onClose={() => setLifting(false)} />}
     </Page>
   );
 }

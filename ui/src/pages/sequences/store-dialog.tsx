@@ -17,10 +17,9 @@ import styles from './sequences.module.css';
 
 export function StoreDialog(props: {
   readonly definition: CreateSequence;
-  readonly onClose: () => void;
   readonly onStored: () => void;
 }) {
-  const { definition, onClose, onStored } = props;
+  const { definition, onStored } = props;
   const { client } = useEngine();
   const [, go] = useLocation();
   const { name, version, namespace } = definition;
@@ -44,7 +43,7 @@ export function StoreDialog(props: {
     },
   });
   return (
-    <Dialog title={`Publish version ${version} of ${name}`} isWide onClose={onClose}>
+    <Dialog title={`Publish version ${version} of ${name}`} isWide>
       <Loaded query={newest} height={320}>
         {(before) =>
           before === null ? (
@@ -73,7 +72,6 @@ export function StoreDialog(props: {
       <DialogActions
         label={`Publish version ${version}`}
         isBusy={store.isBusy}
-        onClose={onClose}
         onConfirm={() => store.run(undefined)}
       />
     </Dialog>

@@ -1,11 +1,12 @@
 /** All versions of a sequence: their status, actions on each, and a comparison of two. */
 
 import type { Release, SequenceDefinition, SequenceListed } from 'durable-workflow-engine-client';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { useEngine, useMaySee } from '../../api/engine.tsx';
+import { DialogButton } from '../../components/act.tsx';
 import { Badge } from '../../components/badge.tsx';
-import { Button, ButtonRow } from '../../components/button.tsx';
+import { ButtonRow } from '../../components/button.tsx';
 import { ConfirmDialog } from '../../components/dialog.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
@@ -22,18 +23,11 @@ import type { Share } from './serving.ts';
 import { SequenceStatus } from './status.tsx';
 import { useServing, versionsOf } from './use-serving.ts';
 
-type Asked = {
-  readonly kind: 'lift' | 'deprecate' | 'delete';
-  readonly version: SequenceListed;
-};
-
 export function VersionsTab({ sequence }: { readonly sequence: SequenceDefinition }) {
   const { allowed } = useEngine();
   const maySee = useMaySee();
-  const [asked, ask] = useState<Asked>();
   const { name } = sequence;
   const list = useList('sequences.list', [versionsOf(sequence)]);
-  const close = () => ask(undefined);
   const { releases, shares } = useServing(sequence);
   const versions = list.query.data?.items ?? [];
   const columns = maySee('/releases')
@@ -46,7 +40,7 @@ export function VersionsTab({ sequence }: { readonly sequence: SequenceDefinitio
         <ListTable
           list={list}
           label={`Versions of ${name}`}
-          columns={allowed.publish ? [...shown, RELEASE, actions(ask)] : shown}
+          columns={allowed.publish ? [...shown, RELEASE, actionsOf(sequence)] : shown}
           idOf={({ id }) => id}
           empty={
             <Empty title="No versions">
@@ -58,15 +52,6 @@ export function VersionsTab({ sequence }: { readonly sequence: SequenceDefinitio
         />
       </Panel>
       <Comparison sequence={sequence} versions={versions} />
-      {asked?.kind === 'lift' && <LiftHoldDialog version={asked.version} onClose={close} />}
-      {asked?.kind === 'deprecate' && <DeprecateDialog version={asked.version} onClose={close} />}
-      {asked?.kind === 'delete' && (
-        <DeleteDialog
-          version={asked.version}
-          isShown={asked.version.id === sequence.id}
-          onClose={close}
-        />
-      )}
     </div>
   );
 }
@@ -143,25 +128,28 @@ const RELEASE: Column<SequenceListed> = {
   ),
 };
 
-const actions = (ask: (asked: Asked) => void): Column<SequenceListed> => ({
+const actionsOf = (shown: SequenceDefinition): Column<SequenceListed> => ({
   name: 'Action',
   cell: (version) => (
     <ButtonRow>
       {version.hold && !version.deprecated && (
-        <Button onClick={() => ask({ kind: 'lift', version })}>Lift hold</Button>
+        <DialogButton label="Lift hold">
+          <LiftHoldDialog version={version} />
+        </DialogButton>
       )}
       {!version.deprecated && (
-        <Button onClick={() => ask({ kind: 'deprecate', version })}>Deprecate</Button>
+        <DialogButton label="Deprecate">
+          <DeprecateDialog version={version} />
+        </DialogButton>
       )}
-      <Button onClick={() => ask({ kind: 'delete', version })}>Delete</Button>
+      <DialogButton label="Delete">
+        <DeleteDialog version={version} isShown={version.id === shown.id} />
+      </DialogButton>
     </ButtonRow>
   ),
 });
 
-function DeprecateDialog(props: {
-  readonly version: SequenceListed;
-  readonly onClose: () => void;
-}) {
+function DeprecateDialog(props: { readonly version: SequenceListed }) {
   const { client } = useEngine();
   const { id, name, version } = props.version;
   return (
@@ -170,7 +158,6 @@ function DeprecateDialog(props: {
       action="Deprecate version"
       act={() => client.sequences.deprecate(id)}
       done={() => `Version ${version} was deprecated.`}
-      onClose={props.onClose}
     >
       <p>
         Instances started by the name {name} no longer use version {version}. Running instances

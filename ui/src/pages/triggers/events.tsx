@@ -37,7 +37,7 @@ const COLUMNS: readonly Column<StoredEvent>[] = [
     name: 'Event',
     cell: ({ id, event_name }) => (
       <DialogButton label={event_name}>
-        {(onClose) => <EventDialog id={id} onClose={onClose} />}
+        <EventDialog id={id} />
       </DialogButton>
     ),
   },
@@ -70,7 +70,7 @@ export function Events() {
             label: 'Send event',
             first: 'Send an event',
             icon: Send,
-            form: (onClose) => <SendForm onClose={onClose} />,
+            form: <SendForm />,
           }
         }
         empty={{
@@ -83,10 +83,10 @@ export function Events() {
   );
 }
 
-function EventDialog({ id, onClose }: { id: string; onClose: () => void }) {
+function EventDialog({ id }: { id: string }) {
   const event = useRead('events.get', [id]);
   return (
-    <Dialog title="Event" isWide onClose={onClose}>
+    <Dialog title="Event" isWide>
       <Loaded query={event} height={260}>
         {(details) => (
           <>
@@ -129,7 +129,7 @@ function EventDialog({ id, onClose }: { id: string; onClose: () => void }) {
   );
 }
 
-function SendForm({ onClose }: { onClose: () => void }) {
+function SendForm() {
   const { client } = useEngine();
   // A retry after a failure sends the same event.
   const [producer_event_id] = useState(() => randomId());
@@ -141,11 +141,11 @@ function SendForm({ onClose }: { onClose: () => void }) {
         correlation_key: correlation_key || null,
         payload: jsonOf('The payload', payload),
       }),
-    { done: effectOf, onDone: onClose },
+    { done: effectOf },
   );
   const { at } = form;
   return (
-    <FormDialog form={form} title="Send event" label="Send" onClose={onClose}>
+    <FormDialog form={form} title="Send event" label="Send">
       <TextField label="Name" required {...at('event_name')} />
       <TextField
         label="Correlation key"

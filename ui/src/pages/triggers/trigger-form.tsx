@@ -46,8 +46,8 @@ interface PartProps {
 }
 
 /** @param props.trigger the one to change; undefined: a new one */
-export function TriggerForm(props: { trigger: Trigger | undefined; onClose: () => void }) {
-  const { trigger, onClose } = props;
+export function TriggerForm(props: { trigger: Trigger | undefined }) {
+  const { trigger } = props;
   const { client } = useEngine();
   const form = useForm(
     () => draftOf(trigger),
@@ -57,7 +57,6 @@ export function TriggerForm(props: { trigger: Trigger | undefined; onClose: () =
         : client.triggers.update(trigger.slug, { ...changeOf(draft, trigger), ...since }),
     {
       done: (_, { slug }) => `${trigger ? 'Changed' : 'Created'}: ${slug}`,
-      onDone: onClose,
       guard: {
         thing: trigger,
         read: () => client.triggers.get(trigger?.slug ?? ''),
@@ -73,7 +72,6 @@ export function TriggerForm(props: { trigger: Trigger | undefined; onClose: () =
       form={form}
       title={trigger ? `Change the trigger ${trigger.slug}` : 'New trigger'}
       label={trigger ? 'Save' : 'Create'}
-      onClose={onClose}
     >
       {!trigger && (
         <>

@@ -109,7 +109,7 @@ export function TriggerList() {
         allowed.operate && {
           label: 'New trigger',
           first: 'Create a trigger',
-          form: (onClose) => <TriggerForm trigger={undefined} onClose={onClose} />,
+          form: <TriggerForm trigger={undefined} />,
         }
       }
       rowActions={
@@ -117,7 +117,7 @@ export function TriggerList() {
         ((trigger) => (
           <>
             <DialogButton label="Change">
-              {(onClose) => <TriggerForm trigger={trigger} onClose={onClose} />}
+              <TriggerForm trigger={trigger} />
             </DialogButton>
             <ActionButton
               label={trigger.enabled ? 'Disable' : 'Enable'}

@@ -90,7 +90,7 @@ export function Deliveries() {
           allowed.administer &&
           (({ delivery_id }) => (
             <DialogButton label="Show attempts">
-              {(onClose) => <Attempts id={delivery_id} onClose={onClose} />}
+              <Attempts id={delivery_id} />
             </DialogButton>
           ))
         }
@@ -132,10 +132,10 @@ const ATTEMPT_COLUMNS: readonly Column<DeliveryAttempt>[] = [
   { name: 'Duration', isNumber: true, cell: ({ duration_ms }) => formatDuration(duration_ms) },
 ];
 
-function Attempts({ id, onClose }: { id: string; onClose: () => void }) {
+function Attempts({ id }: { id: string }) {
   const tries = useRead('webhooks.delivery', [id]);
   return (
-    <Dialog title="Delivery attempts" isWide onClose={onClose}>
+    <Dialog title="Delivery attempts" isWide>
       <Loaded query={tries} height={160}>
         {(rows) => (
           <Table

@@ -52,7 +52,7 @@ export function Subscriptions() {
         allowed.operate && {
           label: 'New subscription',
           first: 'Create a subscription',
-          form: (onClose) => <NewSubscription onClose={onClose} />,
+          form: <NewSubscription />,
         }
       }
       rowActions={(subscription) => (
@@ -63,7 +63,7 @@ export function Subscriptions() {
           {allowed.operate && (
             <>
               <DialogButton label="Change">
-                {(onClose) => <ChangedSubscription subscription={subscription} onClose={onClose} />}
+                <ChangedSubscription subscription={subscription} />
               </DialogButton>
               <ConfirmButton
                 label="Delete"
@@ -90,7 +90,7 @@ export function Subscriptions() {
   );
 }
 
-function NewSubscription({ onClose }: { onClose: () => void }) {
+function NewSubscription() {
   const { client } = useEngine();
   const [made, setMade] = useState<SubscriptionCreated>();
   const form = useForm(
@@ -104,12 +104,11 @@ function NewSubscription({ onClose }: { onClose: () => void }) {
         title="Subscription created"
         about="Its webhooks are signed with this secret."
         secret={made.secret}
-        onClose={onClose}
       />
     );
   }
   return (
-    <FormDialog form={form} title="New subscription" label="Subscribe" onClose={onClose}>
+    <FormDialog form={form} title="New subscription" label="Subscribe">
       <Fields at={form.at} />
     </FormDialog>
   );
@@ -117,8 +116,8 @@ function NewSubscription({ onClose }: { onClose: () => void }) {
 
 const draftOf = ({ url, events }: WebhookSubscription) => ({ url, events, secret: '' });
 
-function ChangedSubscription(props: { subscription: WebhookSubscription; onClose: () => void }) {
-  const { subscription, onClose } = props;
+function ChangedSubscription(props: { subscription: WebhookSubscription }) {
+  const { subscription } = props;
   const { client } = useEngine();
   const form = useForm(
     draftOf(subscription),
@@ -126,7 +125,6 @@ function ChangedSubscription(props: { subscription: WebhookSubscription; onClose
       client.webhooks.update(subscription.id, { ...told, ...(secret && { secret }), ...since }),
     {
       done: ({ url }) => `The subscription of ${url} was changed.`,
-      onDone: onClose,
       guard: {
         thing: subscription,
         read: () => client.webhooks.subscription(subscription.id),
@@ -136,7 +134,7 @@ function ChangedSubscription(props: { subscription: WebhookSubscription; onClose
     },
   );
   return (
-    <FormDialog form={form} title="Change the subscription" label="Save" onClose={onClose}>
+    <FormDialog form={form} title="Change the subscription" label="Save">
       <Fields at={form.at} />
       <TextField
         label="New secret"

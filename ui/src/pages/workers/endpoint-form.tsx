@@ -43,18 +43,14 @@ function bodyOf({ name: _, secret, ...draft }: Draft): PutWorkerEndpoint {
 }
 
 /** @param props.endpoint the one to change; undefined: a new one */
-export function EndpointForm(props: {
-  readonly endpoint: WorkerEndpoint | undefined;
-  readonly onClose: () => void;
-}) {
-  const { endpoint, onClose } = props;
+export function EndpointForm(props: { readonly endpoint: WorkerEndpoint | undefined }) {
+  const { endpoint } = props;
   const { client, allowed } = useEngine();
   const form = useForm(
     () => draftOf(endpoint),
     (draft, since) => client.workerEndpoints.put(draft.name, { ...bodyOf(draft), ...since }),
     {
       done: (_, { name }) => `The endpoint ${name} was saved.`,
-      onDone: onClose,
       guard: {
         ...{ thing: endpoint, draftOf, viewOf },
         read: () => client.workerEndpoints.get(endpoint?.name ?? ''),
@@ -67,7 +63,6 @@ export function EndpointForm(props: {
       form={form}
       title={endpoint ? `Endpoint ${draft.name}` : 'New endpoint'}
       label={endpoint ? 'Save' : 'Create'}
-      onClose={onClose}
     >
       {!endpoint && (
         <TextField label="Name" required hint="Letters, digits, dots, _ and -" {...at('name')} />

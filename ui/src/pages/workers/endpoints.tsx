@@ -82,7 +82,7 @@ export function Endpoints() {
         allowed.operate && {
           label: 'New endpoint',
           first: 'Create an endpoint',
-          form: (onClose) => <EndpointForm endpoint={undefined} onClose={onClose} />,
+          form: <EndpointForm endpoint={undefined} />,
         }
       }
       rowActions={
@@ -92,7 +92,7 @@ export function Endpoints() {
             {(allowed.useSecrets || !endpoint.receives_secrets) && (
               <>
                 <DialogButton label="Change">
-                  {(onClose) => <EndpointForm endpoint={endpoint} onClose={onClose} />}
+                  <EndpointForm endpoint={endpoint} />
                 </DialogButton>
                 <ActionButton
                   label={endpoint.enabled ? 'Disable' : 'Enable'}

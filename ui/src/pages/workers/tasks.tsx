@@ -84,7 +84,7 @@ export function Tasks() {
         idOf={({ id }) => id}
         rowActions={(task) => (
           <DialogButton label="Show">
-            {(onClose) => <TaskDialog task={task} onClose={onClose} />}
+            <TaskDialog task={task} />
           </DialogButton>
         )}
         empty={{
@@ -129,10 +129,10 @@ function copiedOf(task: WorkerTask): Copied {
   };
 }
 
-function TaskDialog({ task, onClose }: { task: WorkerTask; onClose: () => void }) {
+function TaskDialog({ task }: { task: WorkerTask }) {
   const claims = useRead('workers.attempts', [task.id, {}], { live: task.instance_id });
   return (
-    <Dialog title={`Task of ${task.handler_name}`} isWide onClose={onClose}>
+    <Dialog title={`Task of ${task.handler_name}`} isWide>
       <ButtonRow>
         <CopyMenu copied={copiedOf(task)} />
       </ButtonRow>
