@@ -29,25 +29,46 @@ import { iterationOf } from './places.ts';
 import { pathIn, type Run } from './run.ts';
 import { WaitActions } from './wait-actions.tsx';
 
+/** How a wait looks, and what its block does: words, perhaps around a name. */
+interface Look {
+  readonly icon: LucideIcon;
+  readonly words: string;
+  readonly nameIn?: (wait: Wait) => string | undefined;
+  readonly wordsBehind?: string;
+  /** The sentence is about the instance. */
+  readonly isWhole?: true;
+}
+
+const PAUSED = 'The instance is paused: no new steps start until it is resumed';
+
 /** A newer server may have kinds that this page does not know. */
-const ICONS: Readonly<Partial<Record<WaitKind, LucideIcon>>> = {
-  pause: Pause,
-  start: CalendarClock,
-  handoff: GitFork,
-  slot: Users,
-  throttle: Gauge,
-  signal: Radio,
-  task: Hourglass,
-  worker: Cpu,
-  handler: Cpu,
-  approval: CircleHelp,
-  sleep: Moon,
-  delay: CalendarClock,
-  retry: RotateCw,
-  child: GitFork,
-  rate_limit: Gauge,
-  event: Radio,
-  engine: Cpu,
+const LOOKS: Readonly<Partial<Record<WaitKind, Look>>> = {
+  pause: { icon: Pause, words: PAUSED, isWhole: true },
+  start: { icon: CalendarClock, words: 'The instance has not started yet', isWhole: true },
+  handoff: {
+    icon: GitFork,
+    words: 'The instance is being handed over to another runtime',
+    isWhole: true,
+  },
+  slot: { icon: Users, words: 'waits for a slot of', nameIn: ({ key }) => key },
+  throttle: {
+    icon: Gauge,
+    words: 'waits to start: the throttle',
+    nameIn: ({ key }) => key,
+    wordsBehind: 'delays it',
+  },
+  signal: { icon: Radio, words: 'waits for a signal' },
+  task: { icon: Hourglass, words: 'waits for a worker' },
+  worker: { icon: Cpu, words: 'is with the worker', nameIn: ({ worker_id }) => worker_id },
+  handler: { icon: Cpu, words: 'is running' },
+  approval: { icon: CircleHelp, words: 'asks:' },
+  sleep: { icon: Moon, words: 'sleeps' },
+  delay: { icon: CalendarClock, words: 'is delayed' },
+  retry: { icon: RotateCw, words: 'failed and is retried' },
+  child: { icon: GitFork, words: 'waits for its child' },
+  rate_limit: { icon: Gauge, words: 'waits for a permit of', nameIn: ({ key }) => key },
+  event: { icon: Radio, words: 'waits for the event', nameIn: ({ name }) => name },
+  engine: { icon: Cpu, words: 'is about to continue' },
 };
 
 /** @param props.isGone the wait is over, and stays only while the user points at it */
@@ -57,7 +78,7 @@ export function WaitRow(props: {
   readonly isGone: boolean;
 }) {
   const { run, wait, isGone } = props;
-  const Icon = ICONS[wait.kind] ?? Clock;
+  const Icon = LOOKS[wait.kind]?.icon ?? Clock;
   const [goneAt, setGoneAt] = useState<string>();
   // The end of the wait is known only as the time it disappeared.
   if (isGone && goneAt === undefined) setGoneAt(new Date().toISOString());
@@ -97,87 +118,31 @@ export function WaitRow(props: {
 }
 
 function Title({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
-  const { block_id, path } = wait;
-  const block =
-    block_id === null ? (
-      'It'
-    ) : (
-      <Link href={run.hrefOfBlock(pathIn(run, block_id), iterationOf(path ?? ''))}>{path}</Link>
-    );
-  switch (wait.kind) {
-    case 'pause':
-      return <>The instance is paused: no new steps start until it is resumed</>;
-    case 'start':
-      return <>The instance has not started yet</>;
-    case 'handoff':
-      return <>The instance is being handed over to another runtime</>;
-    case 'slot':
-      return (
-        <>
-          {block} waits for a slot of <code>{wait.key}</code>
-        </>
-      );
-    case 'throttle':
-      return (
-        <>
-          {block} waits to start: the throttle <code>{wait.key}</code> delays it
-        </>
-      );
-    case 'signal':
-      return <>{block} waits for a signal</>;
-    case 'task':
-      return <>{block} waits for a worker</>;
-    case 'worker':
-      return (
-        <>
-          {block} is with the worker <code>{wait.worker_id}</code>
-        </>
-      );
-    case 'handler':
-      return <>{block} is running</>;
-    case 'approval':
-      return (
-        <>
-          {block} asks: {wait.prompt === '' ? 'Continue?' : wait.prompt}
-        </>
-      );
-    case 'sleep':
-      return <>{block} sleeps</>;
-    case 'delay':
-      return <>{block} is delayed</>;
-    case 'retry':
-      return (
-        <>
-          {block} failed and is retried
-          {wait.until !== null && (
-            <>
-              {' '}
-              <Time at={wait.until} />
-            </>
-          )}
-        </>
-      );
-    case 'child':
-      return <>{block} waits for its child</>;
-    case 'rate_limit':
-      return (
-        <>
-          {block} waits for a permit of <code>{wait.key}</code>
-        </>
-      );
-    case 'event':
-      return (
-        <>
-          {block} waits for the event <code>{wait.name}</code>
-        </>
-      );
-    case 'engine':
-      return <>{block} is about to continue</>;
-    default:
-      // A kind that this page does not know.
-      return <>{(wait as Wait).summary}</>;
-  }
+  const { kind, block_id, path, prompt, until } = wait;
+  const look = LOOKS[kind];
+  if (look === undefined) return wait.summary;
+  if (look.isWhole) return look.words;
+  const name = look.nameIn?.(wait);
+  return (
+    <>
+      {block_id === null ? (
+        'It'
+      ) : (
+        <Link href={run.hrefOfBlock(pathIn(run, block_id), iterationOf(path ?? ''))}>{path}</Link>
+      )}{' '}
+      {look.words} {name !== undefined && <code>{name}</code>} {look.wordsBehind}
+      {kind === 'approval' && (prompt === '' ? 'Continue?' : prompt)}
+      {kind === 'retry' && until !== null && <Time at={until} />}
+    </>
+  );
 }
+
+/** A word, and the name that it is about. */
+const named = (word: string, name: string) => (
+  <span>
+    {word} <code>{name}</code>
+  </span>
+);
 
 const HOLDERS_SHOWN = 3;
 
@@ -190,27 +155,15 @@ function factsOf(wait: Wait): readonly (ReactNode | false)[] {
   const attempts = attemptsText((attempt ?? 0) + 1, max_attempts ?? undefined);
   return [
     workers !== undefined && <WhoServes workers={workers} />,
-    wait.handler !== undefined && WITH_HANDLER.has(wait.kind) && (
-      <span>
-        handler <code>{wait.handler}</code>
-      </span>
-    ),
-    !!wait.queue && (
-      <span>
-        queue <code>{wait.queue}</code>
-      </span>
-    ),
+    wait.handler !== undefined && WITH_HANDLER.has(wait.kind) && named('handler', wait.handler),
+    !!wait.queue && named('queue', wait.queue),
     attempts !== '' && <span>{attempts}</span>,
     heartbeat_at !== undefined && (
       <span>
         last heartbeat <Time at={heartbeat_at} />
       </span>
     ),
-    wait.kind === 'event' && wait.key !== undefined && (
-      <span>
-        key <code>{wait.key}</code>
-      </span>
-    ),
+    wait.kind === 'event' && wait.key !== undefined && named('key', wait.key),
     wait.child_id !== undefined && (
       <span>
         child <InstanceLink id={wait.child_id} />{' '}
