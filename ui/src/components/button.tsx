@@ -41,6 +41,11 @@ export function IconButton(props: Omit<ButtonProps, 'children'> & { readonly lab
   return <Button {...own} aria-label={label} {...rest} />;
 }
 
+/** Switches something on and off. */
+export function Toggle({ isOn, ...rest }: Omit<ButtonProps, 'kind'> & { readonly isOn: boolean }) {
+  return <Button kind={isOn ? 'plain' : 'quiet'} aria-pressed={isOn} {...rest} />;
+}
+
 export function LinkButton(props: {
   readonly href: string;
   readonly kind?: ButtonKind;

@@ -10,7 +10,7 @@ import {
   useState,
   useSyncExternalStore,
 } from 'react';
-import { Button } from '../components/button.tsx';
+import { Toggle } from '../components/button.tsx';
 import { Place } from '../components/later.tsx';
 import { later } from '../lib/load.ts';
 import { type FaceOf, ViewContext } from './faces.tsx';
@@ -54,22 +54,12 @@ export function FlowFrame(props: {
         <div className={styles.tools}>
           {!isNarrow && (
             <fieldset className={styles.switch} aria-label="View as">
-              <Button
-                kind={prefersList ? 'quiet' : 'plain'}
-                icon={Network}
-                aria-pressed={!prefersList}
-                onClick={() => setPrefersList(false)}
-              >
+              <Toggle icon={Network} isOn={!prefersList} onClick={() => setPrefersList(false)}>
                 Graph
-              </Button>
-              <Button
-                kind={prefersList ? 'plain' : 'quiet'}
-                icon={List}
-                aria-pressed={prefersList}
-                onClick={() => setPrefersList(true)}
-              >
+              </Toggle>
+              <Toggle icon={List} isOn={prefersList} onClick={() => setPrefersList(true)}>
                 List
-              </Button>
+              </Toggle>
             </fieldset>
           )}
           <SearchField search={search} />
@@ -108,15 +98,14 @@ function Depths(props: {
         Depth
       </span>
       {DEPTHS.map((one) => (
-        <Button
+        <Toggle
           key={one.label}
-          kind={one.depth === depth ? 'plain' : 'quiet'}
+          isOn={one.depth === depth}
           aria-label={one.depth === Number.POSITIVE_INFINITY ? 'All levels' : `Depth ${one.depth}`}
-          aria-pressed={one.depth === depth}
           onClick={() => onChange(one.depth)}
         >
           {one.label}
-        </Button>
+        </Toggle>
       ))}
     </fieldset>
   );

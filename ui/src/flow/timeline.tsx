@@ -19,7 +19,7 @@ import {
   ZoomOut,
 } from 'lucide-react';
 import { useMemo, useRef, useState } from 'react';
-import { Button, IconButton } from '../components/button.tsx';
+import { Button, IconButton, Toggle } from '../components/button.tsx';
 import { countOf, formatCount, formatDuration } from '../lib/format.ts';
 import { useKnownNow } from '../lib/now.ts';
 import { tickText } from '../lib/ticks.ts';
@@ -106,24 +106,14 @@ function Chart(props: TimelineProps & { readonly now: number }) {
   return (
     <div className={styles.timeline}>
       <div className={styles.tools}>
-        <Button
-          icon={Table2}
-          aria-pressed={isTable}
-          kind={isTable ? 'plain' : 'quiet'}
-          onClick={() => setTable(!isTable)}
-        >
+        <Toggle icon={Table2} isOn={isTable} onClick={() => setTable(!isTable)}>
           Table
-        </Button>
+        </Toggle>
         {!isTable && <Zoom shown={shown} whole={whole} onRange={setRange} />}
         {!isTable && (
-          <Button
-            icon={Route}
-            aria-pressed={isCritical}
-            kind={isCritical ? 'plain' : 'quiet'}
-            onClick={() => setCritical(!isCritical)}
-          >
+          <Toggle icon={Route} isOn={isCritical} onClick={() => setCritical(!isCritical)}>
             Critical path
-          </Button>
+          </Toggle>
         )}
         {!isTable && props.onOrder && hasLoops(outline) && (
           <Order order={order} onOrder={props.onOrder} />
@@ -335,34 +325,25 @@ function Pages(props: {
 }) {
   const { key, depth, page, pages, range } = props.row;
   const loop = key.slice(0, key.lastIndexOf('['));
-  const go = (to: number) => props.onPage(loop, to);
+  const last = pages - 1;
+  const buttons = [
+    ['First', ChevronsLeft, -1, 0],
+    ['Earlier', ChevronLeft, -1, page - 1],
+    ['Later', ChevronRight, 1, page + 1],
+    ['Last', ChevronsRight, 1, last],
+  ] as const;
   return (
     <div className={styles.pages} style={{ paddingInlineStart: 22 + 14 * Math.min(depth, 6) }}>
       <span>{pagesText(props.row)}</span>
-      <IconButton
-        label="First iterations"
-        icon={ChevronsLeft}
-        disabled={page === 0}
-        onClick={() => go(0)}
-      />
-      <IconButton
-        label="Earlier iterations"
-        icon={ChevronLeft}
-        disabled={page === 0}
-        onClick={() => go(page - 1)}
-      />
-      <IconButton
-        label="Later iterations"
-        icon={ChevronRight}
-        disabled={page === pages - 1}
-        onClick={() => go(page + 1)}
-      />
-      <IconButton
-        label="Last iterations"
-        icon={ChevronsRight}
-        disabled={page === pages - 1}
-        onClick={() => go(pages - 1)}
-      />
+      {buttons.map(([label, icon, by, to]) => (
+        <IconButton
+          key={label}
+          label={`${label} iterations`}
+          icon={icon}
+          disabled={page === (by < 0 ? 0 : last)}
+          onClick={() => props.onPage(loop, to)}
+        />
+      ))}
       <IconButton
         label="Zoom to these iterations"
         icon={ScanSearch}

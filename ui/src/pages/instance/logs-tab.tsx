@@ -4,18 +4,12 @@ import { ScrollText } from 'lucide-react';
 import { Link } from 'wouter';
 import { useRead } from '../../api/read.ts';
 import { AsOf } from '../../components/as-of.tsx';
-import { Button, ButtonRow } from '../../components/button.tsx';
+import { Button, ButtonRow, Toggle } from '../../components/button.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { FieldRow } from '../../components/field.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import styles from '../../components/log-lines.module.css';
-import {
-  LineFields,
-  LogLines,
-  lineFilters,
-  TAIL_MS,
-  TailButton,
-} from '../../components/log-lines.tsx';
+import { LineFields, LogLines, lineFilters, TAIL_MS } from '../../components/log-lines.tsx';
 import { Panel } from '../../components/page.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { pathIn, type Run } from './run.ts';
@@ -56,10 +50,13 @@ export function Logs({ run }: { readonly run: Run }) {
           <ButtonRow>
             <AsOf query={query} />
             {blockId && <Link href={`/instances/${id}/logs`}>All blocks</Link>}
-            <TailButton
+            <Toggle
+              icon={ScrollText}
               isOn={isTail}
-              onToggle={() => change({ tail: isTail ? undefined : 'yes', line: undefined })}
-            />
+              onClick={() => change({ tail: isTail ? undefined : 'yes', line: undefined })}
+            >
+              Tail
+            </Toggle>
           </ButtonRow>
         }
       >

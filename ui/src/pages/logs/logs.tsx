@@ -5,18 +5,12 @@ import { ScrollText } from 'lucide-react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { AsOf } from '../../components/as-of.tsx';
-import { ButtonRow } from '../../components/button.tsx';
+import { ButtonRow, Toggle } from '../../components/button.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { FieldRow, FilterField, Select } from '../../components/field.tsx';
 import { useListOf } from '../../components/list.tsx';
 import { Loaded } from '../../components/loaded.tsx';
-import {
-  LineFields,
-  LogLines,
-  lineFilters,
-  TAIL_MS,
-  TailButton,
-} from '../../components/log-lines.tsx';
+import { LineFields, LogLines, lineFilters, TAIL_MS } from '../../components/log-lines.tsx';
 import { Page, Panel } from '../../components/page.tsx';
 import { SequenceField } from '../../components/sequence-field.tsx';
 import { Pager } from '../../components/table.tsx';
@@ -61,10 +55,13 @@ export default function Logs() {
         actions={
           <ButtonRow>
             <AsOf query={list.query} />
-            <TailButton
+            <Toggle
+              icon={ScrollText}
               isOn={isTail}
-              onToggle={() => change({ tail: isTail ? 'no' : undefined, cursor: undefined })}
-            />
+              onClick={() => change({ tail: isTail ? 'no' : undefined, cursor: undefined })}
+            >
+              Tail
+            </Toggle>
           </ButtonRow>
         }
       >

@@ -7,7 +7,7 @@ import { Link } from 'wouter';
 import { ENGINE_URL, useEngine } from '../../api/engine.tsx';
 import { useRead } from '../../api/read.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
-import { Button, ButtonRow, IconButton } from '../../components/button.tsx';
+import { ButtonRow, IconButton, Toggle } from '../../components/button.tsx';
 import { CopyButton } from '../../components/copy.tsx';
 import { Chart } from '../../components/later.tsx';
 import { TablePanel } from '../../components/list-panel.tsx';
@@ -156,14 +156,9 @@ function Starter({ info: { handler, queue } }: { readonly info: QueueInfo }) {
       actions={
         <ButtonRow>
           {TOOLS.map((one) => (
-            <Button
-              key={one}
-              kind={one === tool ? 'plain' : 'quiet'}
-              aria-pressed={one === tool}
-              onClick={() => setTool(one)}
-            >
+            <Toggle key={one} isOn={one === tool} onClick={() => setTool(one)}>
               {one}
-            </Button>
+            </Toggle>
           ))}
         </ButtonRow>
       }
