@@ -30,19 +30,17 @@ function whoOf(actor: string): string {
   return wordsOf(actor.replace(':', ': '));
 }
 
-export function Decisions({
-  query,
-}: {
-  readonly query: UseQueryResult<readonly ReleaseDecision[]>;
+export function Decisions(props: {
+  readonly decisions: UseQueryResult<readonly ReleaseDecision[]>;
 }) {
   return (
     <TablePanel
       title="Decisions, newest first"
       label="Decisions"
-      query={query}
+      query={props.decisions}
       height={220}
       columns={COLUMNS}
-      rowsOf={(decisions) => decisions.toReversed()}
+      rowsOf={(rows) => rows.toReversed()}
       idOf={({ id }) => id}
     />
   );

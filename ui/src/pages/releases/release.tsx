@@ -1,13 +1,14 @@
 /** The page of one release: its progress, next step, gates and evidence. */
 
-import { useQuery } from '@tanstack/react-query';
-import type { Release } from 'durable-workflow-engine-client';
+import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { Release, ReleaseDecision } from 'durable-workflow-engine-client';
+import type { ReactNode } from 'react';
 import { useParams } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { useRead } from '../../api/read.ts';
 import { ShortId } from '../../components/copy.tsx';
 import { Loaded } from '../../components/loaded.tsx';
-import { Facts, Page, Panel, Tabs } from '../../components/page.tsx';
+import { Facts, Page, Panel, type Tab, useTabs } from '../../components/page.tsx';
 import { SequenceName } from '../../components/sequence-name.tsx';
 import { Time } from '../../components/time.tsx';
 import { countOf } from '../../lib/format.ts';
@@ -45,10 +46,22 @@ export default function ReleasePage() {
   );
 }
 
+type Part = (props: {
+  readonly release: Release;
+  readonly report: ReturnType<typeof useGateReport>;
+  readonly decisions: UseQueryResult<readonly ReleaseDecision[]>;
+}) => ReactNode;
+
+const TABS: readonly Tab<Part>[] = [
+  ['', 'Gates', GatesPanel],
+  ['changes', 'Changes', Changes],
+  ['evidence', 'Evidence', Evidence],
+  ['decisions', 'Decisions', Decisions],
+];
+
 function OneRelease({ release }: { readonly release: Release }) {
   const { id, state, sequence_name, baseline_version, candidate_version } = release;
   const { client, allowed } = useEngine();
-  const { tab = 'gates' } = useParams();
   const isCanary = state === 'canary';
   const report = useGateReport(id, isCanary);
   const decisions = useQuery({
@@ -58,12 +71,7 @@ function OneRelease({ release }: { readonly release: Release }) {
     placeholderData: (before) => before,
   });
   const summary = release.validation_summary;
-  const tabs = [
-    { href: `/releases/${id}`, label: 'Gates' },
-    { href: `/releases/${id}/changes`, label: 'Changes' },
-    { href: `/releases/${id}/evidence`, label: 'Evidence' },
-    { href: `/releases/${id}/decisions`, label: 'Decisions' },
-  ];
+  const [tabs, Part] = useTabs('Sections of the release', `/releases/${id}`, TABS);
   return (
     <Page
       title={`${sequence_name} ${baseline_version} → ${candidate_version}`}
@@ -94,15 +102,8 @@ function OneRelease({ release }: { readonly release: Release }) {
           />
         </div>
       </Panel>
-      <Tabs
-        label="Sections of the release"
-        tabs={tabs}
-        current={tab === 'gates' ? `/releases/${id}` : `/releases/${id}/${tab}`}
-      />
-      {tab === 'gates' && <GatesPanel release={release} report={report} />}
-      {tab === 'changes' && <Changes release={release} />}
-      {tab === 'evidence' && <Evidence release={release} />}
-      {tab === 'decisions' && <Decisions query={decisions} />}
+      {tabs}
+      <Part release={release} report={report} decisions={decisions} />
     </Page>
   );
 }

@@ -11,7 +11,7 @@ import { Badge } from '../../components/badge.tsx';
 import { LinkButton } from '../../components/button.tsx';
 import { CopyMenu } from '../../components/copy-menu.tsx';
 import { Loaded } from '../../components/loaded.tsx';
-import { Page, Tabs } from '../../components/page.tsx';
+import { Page, type Tab, useTabs } from '../../components/page.tsx';
 import { Time } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
 import type { Copied } from '../../lib/copy-as.ts';
@@ -26,7 +26,7 @@ import { VersionsTab } from './versions-tab.tsx';
 
 type Part = (props: { readonly sequence: SequenceDefinition }) => ReactNode;
 
-const TABS: readonly (readonly [tab: string, label: string, part: Part])[] = [
+const TABS: readonly Tab<Part>[] = [
   ['', 'Flow', FlowTab],
   ['definition', 'Definition', DefinitionTab],
   ['versions', 'Versions', VersionsTab],
@@ -36,7 +36,7 @@ const TABS: readonly (readonly [tab: string, label: string, part: Part])[] = [
 const TRAIL = [{ href: '/sequences', label: 'Sequences' }];
 
 export default function Sequence() {
-  const { id = '', tab = '' } = useParams();
+  const { id = '' } = useParams();
   const query = useRead('sequences.get', [id]);
   if (query.data === undefined) {
     return (
@@ -47,22 +47,15 @@ export default function Sequence() {
       </Page>
     );
   }
-  return <Version key={id} sequence={query.data} tab={tab} />;
+  return <Version key={id} sequence={query.data} />;
 }
 
-function Version({
-  sequence,
-  tab,
-}: {
-  readonly sequence: SequenceDefinition;
-  readonly tab: string;
-}) {
+function Version({ sequence }: { readonly sequence: SequenceDefinition }) {
   const { allowed } = useEngine();
   const maySee = useMaySee();
   const { id, name, version, hold, deprecated } = sequence;
   const address = `/sequences/${id}`;
-  const hrefOfTab = (one: string) => (one === '' ? address : `${address}/${one}`);
-  const [current, , Part] = TABS.find(([one]) => one === tab) ?? TABS[0]!;
+  const [tabs, Part] = useTabs('Sequence', address, TABS);
   return (
     <Page
       title={name}
@@ -73,7 +66,7 @@ function Version({
       actions={
         <>
           {allowed.start && (
-            <LinkButton href={hrefOfTab('start')} kind="primary" icon={Play}>
+            <LinkButton href={`${address}/start`} kind="primary" icon={Play}>
               Start
             </LinkButton>
           )}
@@ -99,11 +92,7 @@ function Version({
         </>
       }
     >
-      <Tabs
-        label="Sequence"
-        tabs={TABS.map(([one, label]) => ({ href: hrefOfTab(one), label }))}
-        current={hrefOfTab(current)}
-      />
+      {tabs}
       <Part sequence={sequence} />
     </Page>
   );
