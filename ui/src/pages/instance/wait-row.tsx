@@ -1,6 +1,6 @@
 /** One thing that an instance waits for: since when, until when, who serves it, and the actions for it. */
 
-import type { Wait, WaitKind } from 'durable-workflow-engine-client';
+import type { GateChoice, Wait, WaitKind } from 'durable-workflow-engine-client';
 import {
   CalendarClock,
   CircleHelp,
@@ -23,10 +23,10 @@ import { InstanceLink } from '../../components/instance-link.tsx';
 import { Elapsed, Time } from '../../components/time.tsx';
 import { attemptsText } from '../../flow/run-states.ts';
 import { countOf } from '../../lib/format.ts';
-import { Answer } from './answer.tsx';
+import { AnswerForm } from '../approvals/answer-form.tsx';
 import styles from './now.module.css';
 import { iterationOf } from './places.ts';
-import { pathIn, type Run } from './run.ts';
+import { pathIn, type Run, stepIn } from './run.ts';
 import { WaitActions } from './wait-actions.tsx';
 
 /** How a wait looks, and what its block does: words, perhaps around a name. */
@@ -220,5 +220,25 @@ function WhoServes({ workers }: { readonly workers: NonNullable<Wait['workers']>
         )}
       </span>
     </>
+  );
+}
+
+/** A user's answer to a step that waits for approval. */
+function Answer(props: { readonly run: Run; readonly wait: Wait; readonly isClosed: boolean }) {
+  const { run, wait, isClosed } = props;
+  const { approval_id = '', choices = [], approvers } = wait;
+  // Of an injected block only the values are known.
+  const gate = stepIn(run, wait.block_id)?.wait_for_input;
+  const labelOf = (value: string) =>
+    gate?.choices?.find((choice: GateChoice) => choice.value === value)?.label ?? value;
+  return (
+    <AnswerForm
+      approvalId={approval_id}
+      approvers={approvers}
+      choices={choices.map((value) => ({ value, label: labelOf(value) }))}
+      allowsComment={gate?.allow_comment === true}
+      isClosed={isClosed}
+      done={(value) => `Answered: ${labelOf(value)}`}
+    />
   );
 }

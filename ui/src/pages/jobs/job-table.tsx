@@ -9,8 +9,7 @@ import { ShortId } from '../../components/copy.tsx';
 import { isOfInterest, RetryOutcome } from '../../components/retry-outcome.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
-import { formatCount } from '../../lib/format.ts';
-import { changeText, resultText } from './job-texts.ts';
+import { formatCount, wordsOf } from '../../lib/format.ts';
 
 const TONES: Record<BulkJobState, Tone> = {
   running: 'info',
@@ -68,4 +67,29 @@ export function useJobColumns(): readonly Column<BulkJob>[] {
 export function JobTable(props: { readonly label: string; readonly rows: readonly BulkJob[] }) {
   const columns = useJobColumns();
   return <Table {...props} columns={columns} idOf={({ id }) => id} />;
+}
+
+/** Such as `Retry, 60 per minute` or `Count for a retry`. */
+function changeText({ operation, request }: BulkJob): string {
+  const { action, state, per_minute, dry_run } = request as Readonly<Record<string, unknown>>;
+  const change =
+    operation === 'batch_action'
+      ? wordsOf(String(action))
+      : operation === 'state'
+        ? `Set to ${state}`
+        : 'Reschedule';
+  if (dry_run === true) return `${change} (count only)`;
+  return typeof per_minute === 'number'
+    ? `${change}, ${formatCount(per_minute)} per minute`
+    : change;
+}
+
+/** Such as `12 changed, 3 skipped`. */
+function resultText({ applied, skipped, failed, request }: BulkJob): string {
+  const parts = [
+    `${formatCount(applied)} ${request.dry_run === true ? 'to change' : 'changed'}`,
+    skipped > 0 && `${formatCount(skipped)} skipped`,
+    failed > 0 && `${formatCount(failed)} refused`,
+  ];
+  return parts.filter(Boolean).join(', ');
 }

@@ -5,6 +5,7 @@ import { GitBranch, Plus } from 'lucide-react';
 import { Link } from 'wouter';
 import { useEngine, useMaySee } from '../../api/engine.tsx';
 import { LinkButton } from '../../components/button.tsx';
+import { CopyButton } from '../../components/copy.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { FilterField } from '../../components/field.tsx';
 import { JsonView } from '../../components/json-view.tsx';
@@ -14,7 +15,6 @@ import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { hrefOf, useFilters } from '../../lib/address.ts';
 import { formatCount } from '../../lib/format.ts';
-import { CommandLine } from './command-line.tsx';
 import { SAMPLE } from './samples.ts';
 import styles from './sequences.module.css';
 import { SequenceStatus } from './status.tsx';
@@ -106,5 +106,15 @@ function NoSequences({ mayPublish }: { readonly mayPublish: boolean }) {
         </div>
       )}
     </Empty>
+  );
+}
+
+/** A shell command to copy. */
+function CommandLine({ command }: { readonly command: string }) {
+  return (
+    <p className={styles.command}>
+      <code>{command}</code>
+      <CopyButton text={command} label="Copy the command" />
+    </p>
   );
 }
