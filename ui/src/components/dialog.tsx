@@ -100,6 +100,7 @@ export function DialogActions(props: {
 
 export interface Confirmation<Result> extends ActionOptions<Result> {
   readonly title: string;
+  readonly isWide?: boolean;
   /** Label of the button, such as `Cancel 37 instances`. */
   readonly action: string;
   readonly kind?: ButtonKind;
@@ -112,10 +113,10 @@ export interface Confirmation<Result> extends ActionOptions<Result> {
 
 /** Asks for confirmation before an action, shows why it failed, and closes when it is done. */
 export function ConfirmDialog<Result>(props: Confirmation<Result>) {
-  const { title, action, act, children } = props;
+  const { title, isWide = false, action, act, children } = props;
   const { isBusy, error, run } = useAction(act, { onDone: useClose(), ...props });
   return (
-    <Dialog title={title}>
+    <Dialog title={title} isWide={isWide}>
       {children}
       {error !== null && <ErrorBox error={error} />}
       <DialogActions {...props} label={action} isBusy={isBusy} onConfirm={run} />

@@ -4,27 +4,19 @@ import type { Cell, Cells as CellList, TenantMove } from 'durable-workflow-engin
 import { Boxes, MoveRight } from 'lucide-react';
 import { useEngine } from '../../api/engine.tsx';
 import { useRead } from '../../api/read.ts';
-import { Badge, type Tone } from '../../components/badge.tsx';
+import { Badge } from '../../components/badge.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { useListOf } from '../../components/list.tsx';
 import { ListPanel } from '../../components/list-panel.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Page, Panel } from '../../components/page.tsx';
+import { StateWord } from '../../components/state-word.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { countOf, formatCount, formatDuration } from '../../lib/format.ts';
 
 /** The interval at which engines report to the directory. */
 const READ_EVERY_MS = 5_000;
-
-const STATE_TONES: Record<Cell['state'], Tone> = { open: 'ok', closed: 'idle', draining: 'warn' };
-
-const MOVE_TONES: Record<TenantMove['state'], Tone> = {
-  copying: 'info',
-  switched: 'info',
-  done: 'ok',
-  given_up: 'danger',
-};
 
 const heard = ({ engines }: Cell) => engines.filter(({ is_silent }) => !is_silent);
 const ownerOf = (cell: Cell) => heard(cell).find(({ role }) => role === 'owner');
@@ -38,7 +30,7 @@ const columnsOf = (own: string): readonly Column<Cell>[] => [
       </>
     ),
   },
-  { name: 'State', cell: ({ state }) => <Badge tone={STATE_TONES[state]}>{state}</Badge> },
+  { name: 'State', cell: ({ state }) => <StateWord state={state} /> },
   { name: 'Owner', cell: (cell) => <Owner cell={cell} /> },
   {
     name: 'Standbys',
@@ -80,7 +72,7 @@ const MOVE_COLUMNS: readonly Column<TenantMove>[] = [
     name: 'State',
     cell: ({ state, error }) => (
       <>
-        <Badge tone={MOVE_TONES[state]}>{state.replace('_', ' ')}</Badge> {error}
+        <StateWord state={state} /> {error}
       </>
     ),
   },

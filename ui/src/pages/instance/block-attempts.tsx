@@ -3,11 +3,11 @@
 import type { StepAttempt } from 'durable-workflow-engine-client';
 import { useState } from 'react';
 import { useRead } from '../../api/read.ts';
-import { Badge, type Tone } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Checkbox, TextField } from '../../components/field.tsx';
 import { JsonView } from '../../components/json-view.tsx';
 import { Loaded } from '../../components/loaded.tsx';
+import { StateWord } from '../../components/state-word.tsx';
 import { Pager } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { shownIteration } from '../../flow/iteration.ts';
@@ -19,15 +19,6 @@ import { iterationIn, iterationText, iterationTyped } from './places.ts';
 import type { Run } from './run.ts';
 
 const ATTEMPTS_A_PAGE = 10;
-
-const TONES: Record<StepAttempt['state'], Tone> = {
-  pending: 'wait',
-  claimed: 'info',
-  completed: 'ok',
-  failed: 'danger',
-  timed_out: 'danger',
-  cancelled: 'idle',
-};
 
 const WORDS: Partial<Record<StepAttempt['state'], string>> = {
   pending: 'queued',
@@ -175,7 +166,7 @@ function Attempt(props: {
   return (
     <details className={styles.try} open={isFirst || undefined}>
       <summary>
-        <Badge tone={TONES[state]}>{WORDS[state] ?? state}</Badge>
+        <StateWord state={state} word={WORDS[state]} />
         <strong>{name}</strong>
         <span className="dim small">
           {[iterationText(attempt.iteration), took, worker_id].filter(Boolean).join(' · ')}{' '}

@@ -1,31 +1,19 @@
 /** The receipts of external effects, and the form to resolve one in doubt. */
 
-import type { EffectReceipt, EffectState } from 'durable-workflow-engine-client';
+import type { EffectReceipt } from 'durable-workflow-engine-client';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { DialogButton } from '../../components/act.tsx';
-import { Badge, type Tone } from '../../components/badge.tsx';
 import { ShortId } from '../../components/copy.tsx';
 import { Select, TextField } from '../../components/field.tsx';
 import { FormDialog, useForm } from '../../components/form.tsx';
 import { ListTable, NO_MORE, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
+import { StateWord } from '../../components/state-word.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { Awaited } from './awaited.tsx';
 import { pathIn, type Run } from './run.ts';
-
-const TONES: Record<EffectState, Tone> = {
-  planned: 'idle',
-  prepared: 'wait',
-  dispatched: 'info',
-  committed: 'ok',
-  failed: 'danger',
-  unknown: 'warn',
-  verified: 'ok',
-  compensated: 'idle',
-  abandoned: 'idle',
-};
 
 export function Effects({ run }: { readonly run: Run }) {
   const { allowed } = useEngine();
@@ -41,7 +29,7 @@ export function Effects({ run }: { readonly run: Run }) {
     },
     { name: 'Kind', cell: ({ kind }) => kind },
     { name: 'Attempt', isNumber: true, cell: ({ attempt }) => attempt + 1 },
-    { name: 'State', cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge> },
+    { name: 'State', cell: ({ state }) => <StateWord state={state} /> },
     {
       name: 'Receipt',
       cell: ({ provider_receipt_id }) =>

@@ -1,26 +1,19 @@
 /** The signals sent to the instance, and their status. */
 
-import type { SignalStatus, StoredSignal } from 'durable-workflow-engine-client';
+import type { StoredSignal } from 'durable-workflow-engine-client';
 import { Radio } from 'lucide-react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
-import { Badge, type Tone } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
+import { StateWord } from '../../components/state-word.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { choicesOf } from './choices.ts';
 import styles from './instance.module.css';
 import { pathIn, type Run } from './run.ts';
-
-const TONES: Record<SignalStatus, Tone> = {
-  kept: 'wait',
-  taken: 'ok',
-  refused: 'danger',
-  applied: 'ok',
-};
 
 export function Signals({ run }: { readonly run: Run }) {
   const { allowed } = useEngine();
@@ -34,7 +27,7 @@ export function Signals({ run }: { readonly run: Run }) {
       name: 'Status',
       cell: ({ status, taken_by }) => (
         <>
-          <Badge tone={TONES[status]}>{status}</Badge>{' '}
+          <StateWord state={status} />{' '}
           {taken_by !== null && (
             <>
               by <Link href={run.hrefOfBlock(pathIn(run, taken_by))}>{taken_by}</Link>

@@ -2,27 +2,20 @@
 
 import type { DiffEntry, Release, SequenceDefinition } from 'durable-workflow-engine-client';
 import { useRead } from '../../api/read.ts';
-import { Badge, type Tone } from '../../components/badge.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
 import { Place, TextDiff } from '../../components/later.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Panel } from '../../components/page.tsx';
+import { StateWord } from '../../components/state-word.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { DefinitionDiff } from '../../flow/later.tsx';
 import { countOf, jsonTextOf, wordsOf } from '../../lib/format.ts';
 import { useDefinition } from '../sequences/use-definition.ts';
 
-const TONES: Readonly<Record<DiffEntry['severity'], Tone>> = {
-  informational: 'idle',
-  behavioral: 'warn',
-  side_effect_risk: 'danger',
-  incompatible: 'danger',
-};
-
 const COLUMNS: readonly Column<DiffEntry>[] = [
   {
     name: 'Severity',
-    cell: ({ severity }) => <Badge tone={TONES[severity]}>{severity.replaceAll('_', ' ')}</Badge>,
+    cell: ({ severity }) => <StateWord state={severity} />,
   },
   {
     name: 'Block',

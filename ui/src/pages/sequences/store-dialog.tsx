@@ -5,9 +5,7 @@ import type { CreateSequence } from 'durable-workflow-engine-client';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
-import { Dialog, DialogActions } from '../../components/dialog.tsx';
-import { ErrorBox } from '../../components/error-box.tsx';
+import { ConfirmDialog } from '../../components/dialog.tsx';
 import { Checkbox } from '../../components/field.tsx';
 import { TextDiff } from '../../components/later.tsx';
 import { Loaded } from '../../components/loaded.tsx';
@@ -35,15 +33,18 @@ export function StoreDialog(props: {
     },
     gcTime: 0,
   });
-  const store = useAction(() => client.sequences.create({ ...definition, hold }), {
-    done: () => `Version ${version} of ${name} was published${hold ? ', on hold' : ''}.`,
-    onDone: ({ id }) => {
-      onStored();
-      go(`/sequences/${id}`);
-    },
-  });
   return (
-    <Dialog title={`Publish version ${version} of ${name}`} isWide>
+    <ConfirmDialog
+      title={`Publish version ${version} of ${name}`}
+      isWide
+      action={`Publish version ${version}`}
+      act={() => client.sequences.create({ ...definition, hold })}
+      done={() => `Version ${version} of ${name} was published${hold ? ', on hold' : ''}.`}
+      onDone={({ id }) => {
+        onStored();
+        go(`/sequences/${id}`);
+      }}
+    >
       <Loaded query={newest} height={320}>
         {(before) =>
           before === null ? (
@@ -68,12 +69,6 @@ export function StoreDialog(props: {
         value={hold}
         onChange={setHold}
       />
-      {store.error !== null && <ErrorBox error={store.error} />}
-      <DialogActions
-        label={`Publish version ${version}`}
-        isBusy={store.isBusy}
-        onConfirm={() => store.run(undefined)}
-      />
-    </Dialog>
+    </ConfirmDialog>
   );
 }

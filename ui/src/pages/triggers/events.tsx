@@ -7,7 +7,6 @@ import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { useRead } from '../../api/read.ts';
 import { DialogButton } from '../../components/act.tsx';
-import { Badge, type Tone } from '../../components/badge.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { FieldRow, FilterField, Select, TextArea, TextField } from '../../components/field.tsx';
 import { FormDialog, useForm } from '../../components/form.tsx';
@@ -16,14 +15,13 @@ import { useList } from '../../components/list.tsx';
 import { ListPanel } from '../../components/list-panel.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Facts } from '../../components/page.tsx';
+import { StateWord } from '../../components/state-word.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { chosenIn, useFilters } from '../../lib/address.ts';
 import { countOf } from '../../lib/format.ts';
 import { jsonOf } from '../../lib/json-text.ts';
 import { randomId } from '../../lib/random-id.ts';
-
-const TONES: Record<EventStatus, Tone> = { pending: 'wait', consumed: 'ok', expired: 'idle' };
 
 const STATES: readonly { readonly value: EventStatus | ''; readonly label: string }[] = [
   { value: '', label: 'All' },
@@ -42,7 +40,7 @@ const COLUMNS: readonly Column<StoredEvent>[] = [
     ),
   },
   { name: 'Correlation key', cell: ({ correlation_key }) => correlation_key ?? 'none' },
-  { name: 'State', cell: ({ status }) => <Badge tone={TONES[status]}>{status}</Badge> },
+  { name: 'State', cell: ({ status }) => <StateWord state={status} /> },
   { name: 'Consumed by', cell: ({ matched }) => countOf(matched, 'step') },
   { name: 'Received', cell: ({ created_at }) => <Time at={created_at} /> },
   { name: 'Expires', cell: ({ expires_at }) => <Time at={expires_at} /> },

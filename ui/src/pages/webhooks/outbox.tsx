@@ -5,9 +5,9 @@ import { MailCheck } from 'lucide-react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { ActionButton, ConfirmButton } from '../../components/act.tsx';
-import { Badge, type Tone } from '../../components/badge.tsx';
 import { useListOf } from '../../components/list.tsx';
 import { ListPanel } from '../../components/list-panel.tsx';
+import { StateWord } from '../../components/state-word.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { formatCount } from '../../lib/format.ts';
@@ -15,20 +15,13 @@ import { pageOf } from '../../lib/offset.ts';
 import { SENT_COLUMNS } from './columns.tsx';
 import { READ_EVERY_MS } from './deliveries.tsx';
 
-const TONES: Record<OutboxEntry['status'], Tone> = {
-  pending: 'wait',
-  in_flight: 'info',
-  parked: 'danger',
-};
-
 const COLUMNS: readonly Column<OutboxEntry>[] = [
   ...SENT_COLUMNS,
   {
     name: 'State',
     cell: ({ status, last_error }) => (
       <>
-        <Badge tone={TONES[status]}>{status.replace('_', ' ')}</Badge>{' '}
-        <span className="small">{last_error}</span>
+        <StateWord state={status} /> <span className="small">{last_error}</span>
       </>
     ),
   },

@@ -5,9 +5,9 @@ import { Send } from 'lucide-react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { ActionButton, ConfirmButton, DialogButton } from '../../components/act.tsx';
-import { Badge, type Tone } from '../../components/badge.tsx';
 import { useList } from '../../components/list.tsx';
 import { ListPanel } from '../../components/list-panel.tsx';
+import { StateWord } from '../../components/state-word.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
@@ -16,13 +16,6 @@ import { EndpointForm, settingsOf } from './endpoint-form.tsx';
 
 /** Deliveries are not changes of instances. */
 const READ_EVERY_MS = 5000;
-
-const TONES: Record<EndpointStatus['state'], Tone> = {
-  idle: 'ok',
-  delivering: 'info',
-  paused: 'danger',
-  disabled: 'idle',
-};
 
 const COLUMNS: readonly Column<WorkerEndpoint>[] = [
   {
@@ -50,7 +43,7 @@ function State({ status }: { readonly status: EndpointStatus }) {
   const { state, paused_until, last_error } = status;
   return (
     <>
-      <Badge tone={TONES[state]}>{state}</Badge>{' '}
+      <StateWord state={state} />{' '}
       {state === 'paused' && (
         <span className="small">
           tries again <Time at={paused_until} />

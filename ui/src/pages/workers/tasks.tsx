@@ -5,7 +5,6 @@ import { Inbox } from 'lucide-react';
 import { Link } from 'wouter';
 import { useRead } from '../../api/read.ts';
 import { DialogButton } from '../../components/act.tsx';
-import { Badge, type Tone } from '../../components/badge.tsx';
 import { ButtonRow } from '../../components/button.tsx';
 import { CopyMenu } from '../../components/copy-menu.tsx';
 import { Dialog } from '../../components/dialog.tsx';
@@ -15,17 +14,11 @@ import { JsonView } from '../../components/json-view.tsx';
 import { useList } from '../../components/list.tsx';
 import { ListPanel } from '../../components/list-panel.tsx';
 import { Loaded } from '../../components/loaded.tsx';
+import { StateWord } from '../../components/state-word.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { chosenIn, hrefOf, useFilters } from '../../lib/address.ts';
 import type { Copied } from '../../lib/copy-as.ts';
-
-const TONES: Record<WorkerTaskState, Tone> = {
-  pending: 'wait',
-  claimed: 'info',
-  completed: 'ok',
-  failed: 'danger',
-};
 
 const STATES: readonly { readonly value: WorkerTaskState | ''; readonly label: string }[] = [
   { value: '', label: 'All' },
@@ -49,7 +42,7 @@ const COLUMNS: readonly Column<WorkerTask>[] = [
     name: 'State',
     cell: ({ state, error_message }) => (
       <>
-        <Badge tone={TONES[state]}>{state}</Badge> <span className="small">{error_message}</span>
+        <StateWord state={state} /> <span className="small">{error_message}</span>
       </>
     ),
   },
