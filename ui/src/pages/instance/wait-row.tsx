@@ -130,9 +130,21 @@ function Title({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
       ) : (
         <Link href={run.hrefOfBlock(pathIn(run, block_id), iterationOf(path ?? ''))}>{path}</Link>
       )}{' '}
-      {look.words} {name !== undefined && <code>{name}</code>} {look.wordsBehind}
-      {kind === 'approval' && (prompt === '' ? 'Continue?' : prompt)}
-      {kind === 'retry' && until !== null && <Time at={until} />}
+      {look.words}
+      {kind === 'approval' && ` ${prompt === '' ? 'Continue?' : prompt}`}
+      {name !== undefined && (
+        <>
+          {' '}
+          <code>{name}</code>
+          {look.wordsBehind && ` ${look.wordsBehind}`}
+        </>
+      )}
+      {kind === 'retry' && until !== null && (
+        <>
+          {' '}
+          <Time at={until} />
+        </>
+      )}
     </>
   );
 }
