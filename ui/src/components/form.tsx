@@ -165,13 +165,34 @@ function isOutdated(error: unknown): boolean {
 
 /** A dialog with the fields of a form, what went wrong, and the buttons that send and leave it. */
 export function FormDialog(
-  props: FormBodyProps & { readonly title: string; readonly isWide?: boolean },
+  props: FormBodyProps & {
+    readonly title: string;
+    readonly isWide?: boolean;
+    /** There is input to lose: the dialog asks before it is closed. */
+    readonly isTyped?: boolean;
+  },
 ) {
-  const { title, isWide = false, ...body } = props;
+  const { title, isWide = false, isTyped = false, ...body } = props;
+  const [isAsked, setAsked] = useState(false);
+  const close = useClose();
+  const leave = () => (isTyped ? setAsked(true) : close());
   return (
-    <Dialog title={title} isWide={isWide} onClose={props.onClose}>
-      <FormBody {...body} />
-    </Dialog>
+    <>
+      <Dialog title={title} isWide={isWide} onClose={leave}>
+        <FormBody {...body} onClose={leave} />
+      </Dialog>
+      {isAsked && (
+        <Dialog title="Discard your changes?" onClose={() => setAsked(false)}>
+          <p>Your input has not been sent and is not saved.</p>
+          <DialogActions
+            label="Discard"
+            kind="danger"
+            onConfirm={close}
+            onClose={() => setAsked(false)}
+          />
+        </Dialog>
+      )}
+    </>
   );
 }
 

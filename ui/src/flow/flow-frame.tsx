@@ -45,8 +45,8 @@ export function FlowFrame(props: {
   const found = useMemo(() => new Set(search.paths), [search.paths]);
   const target = search.at === undefined ? null : (search.paths[search.at] ?? null);
   const view = useMemo(
-    () => ({ faceOf, selected, onSelect, onToggle: toggle, found, target }),
-    [faceOf, selected, onSelect, toggle, found, target],
+    () => ({ open, faceOf, selected, onSelect, onToggle: toggle, found, target }),
+    [open, faceOf, selected, onSelect, toggle, found, target],
   );
   return (
     <ViewContext value={view}>
@@ -67,7 +67,7 @@ export function FlowFrame(props: {
           {props.tools}
         </div>
         {isNarrow || prefersList ? (
-          <FlowList outline={outline} open={open} label={label} />
+          <FlowList outline={outline} label={label} />
         ) : (
           <Suspense fallback={<Place height={480} />}>
             <FlowCanvas drawing={drawing} label={label} />

@@ -4,7 +4,6 @@ import type { TaskInstance } from 'durable-workflow-engine-client';
 import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
 import { ConfirmDialog } from '../../components/dialog.tsx';
-import { useDiscard } from '../../components/discard.tsx';
 import { Select, TextField } from '../../components/field.tsx';
 import { FormDialog, useForm } from '../../components/form.tsx';
 import { Editor } from '../../components/later.tsx';
@@ -114,23 +113,19 @@ function SignalDialog(props: ActionDialogProps & { readonly name: string }) {
   );
   const { at, draft } = form;
   const isTyped = draft.payload !== EMPTY || draft.name !== props.name;
-  const { leave, question } = useDiscard(isTyped);
   return (
-    <>
-      <FormDialog form={form} title="Send a signal" label="Send" onClose={leave}>
-        <Select label="Signal" options={SIGNALS} {...at('kind')} />
-        {draft.kind === 'custom' && (
-          <TextField
-            label="Name"
-            hint="Wakes the step that waits for this name; otherwise it is stored until a step waits for it."
-            required
-            {...at('name', 'signal_type')}
-          />
-        )}
-        {takesPayload(draft.kind) && <Editor label="Payload" {...at('payload')} />}
-      </FormDialog>
-      {question}
-    </>
+    <FormDialog form={form} title="Send a signal" label="Send" isTyped={isTyped}>
+      <Select label="Signal" options={SIGNALS} {...at('kind')} />
+      {draft.kind === 'custom' && (
+        <TextField
+          label="Name"
+          hint="Wakes the step that waits for this name; otherwise it is stored until a step waits for it."
+          required
+          {...at('name', 'signal_type')}
+        />
+      )}
+      {takesPayload(draft.kind) && <Editor label="Payload" {...at('payload')} />}
+    </FormDialog>
   );
 }
 
@@ -157,24 +152,20 @@ function DataDialog({ run }: ActionDialogProps) {
     },
   );
   const isSame = form.draft.data === draftOf(opened).data;
-  const { leave, question } = useDiscard(!isSame);
   return (
-    <>
-      <FormDialog
-        form={form}
-        title="Change the data"
-        isWide
-        label="Change the data"
-        isDisabled={isSame}
-        onClose={leave}
-      >
-        <p>
-          This replaces <code>context.data</code>. Steps that start later use it; running steps keep
-          their input.
-        </p>
-        <Editor label="Data" {...form.at('data')} />
-      </FormDialog>
-      {question}
-    </>
+    <FormDialog
+      form={form}
+      title="Change the data"
+      isWide
+      label="Change the data"
+      isDisabled={isSame}
+      isTyped={!isSame}
+    >
+      <p>
+        This replaces <code>context.data</code>. Steps that start later use it; running steps keep
+        their input.
+      </p>
+      <Editor label="Data" {...form.at('data')} />
+    </FormDialog>
   );
 }

@@ -3,7 +3,6 @@
 import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
 import { useClose } from '../../components/dialog.tsx';
-import { useDiscard } from '../../components/discard.tsx';
 import { Checkbox, Select } from '../../components/field.tsx';
 import { FormDialog, useForm } from '../../components/form.tsx';
 import { Editor } from '../../components/later.tsx';
@@ -76,43 +75,39 @@ export function RunAgainDialog(
   const words = WORDS[mode];
   const again = mode === 'retry-with-data' ? againIn(run.explanation, 'retry') : undefined;
   const isRepeating = again?.blocks.some((one) => one.repeats_effects) === true;
-  const { leave, question } = useDiscard(draft.data !== before);
   return (
-    <>
-      <FormDialog
-        form={form}
-        title={words.title}
-        isWide
-        label={isRepeating ? `${words.action} and repeat effects` : words.action}
-        kind={mode === 'resume-from' || again?.repeats_effects ? 'danger' : 'primary'}
-        isDisabled={mode !== 'retry-with-data' && draft.block === ''}
-        onClose={leave}
-      >
-        <p>{words.about}</p>
-        {again && <RunsAgainList again={again} />}
-        {mode !== 'retry-with-data' && (
-          <Select
-            label="Start from block"
-            options={(run.outline?.blocks ?? []).map((one) => ({ value: one.id, label: one.id }))}
-            {...at('block')}
-          />
-        )}
-        {mode === 'fork' && (
-          <Checkbox
-            label="Dry run: steps are not sent to workers and have no external effects"
-            {...at('isDryRun')}
-          />
-        )}
-        <p>
-          Data{' '}
-          <span className="dim small">
-            initial data of {mode === 'fork' ? 'the copy' : 'the instance'}
-          </span>
-        </p>
-        <Editor label="Data" {...at('data')} />
-      </FormDialog>
-      {question}
-    </>
+    <FormDialog
+      form={form}
+      title={words.title}
+      isWide
+      label={isRepeating ? `${words.action} and repeat effects` : words.action}
+      kind={mode === 'resume-from' || again?.repeats_effects ? 'danger' : 'primary'}
+      isDisabled={mode !== 'retry-with-data' && draft.block === ''}
+      isTyped={draft.data !== before}
+    >
+      <p>{words.about}</p>
+      {again && <RunsAgainList again={again} />}
+      {mode !== 'retry-with-data' && (
+        <Select
+          label="Start from block"
+          options={(run.outline?.blocks ?? []).map((one) => ({ value: one.id, label: one.id }))}
+          {...at('block')}
+        />
+      )}
+      {mode === 'fork' && (
+        <Checkbox
+          label="Dry run: steps are not sent to workers and have no external effects"
+          {...at('isDryRun')}
+        />
+      )}
+      <p>
+        Data{' '}
+        <span className="dim small">
+          initial data of {mode === 'fork' ? 'the copy' : 'the instance'}
+        </span>
+      </p>
+      <Editor label="Data" {...at('data')} />
+    </FormDialog>
   );
 }
 

@@ -2,13 +2,11 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { EngineError } from 'durable-workflow-engine-client';
-import { ENGINE_URL, useEngine } from '../../api/engine.tsx';
+import { ENGINE_URL, useEngine, useReady } from '../../api/engine.tsx';
 import { Badge } from '../../components/badge.tsx';
 import { messageOf } from '../../components/error-box.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Facts, Page, Panel } from '../../components/page.tsx';
-
-const READ_EVERY_MS = 10_000;
 
 export default function Server() {
   const { client, who } = useEngine();
@@ -66,13 +64,7 @@ function whoName(who: ReturnType<typeof useEngine>['who']): string {
 }
 
 function Readiness() {
-  const { client } = useEngine();
-  const ready = useQuery({
-    queryKey: ['health.ready'],
-    queryFn: ({ signal }) => client.health.ready({ signal, retries: 0 }),
-    retry: false,
-    refetchInterval: READ_EVERY_MS,
-  });
+  const ready = useReady();
   if (ready.error) {
     const isAnswer = ready.error instanceof EngineError && ready.error.status > 0;
     return (
