@@ -273,75 +273,35 @@ function usePages(): readonly Entry[] {
   );
 }
 
+type Action = readonly [
+  isAllowed: boolean,
+  label: string,
+  words: string,
+  icon: LucideIcon,
+  to: string | (() => void),
+  detail?: string,
+];
+
 function useActions(): readonly Entry[] {
   const { allowed, who } = useEngine();
   const [theme, nextTheme] = useTheme();
-  const actions: readonly (Entry & { readonly isAllowed: boolean })[] = [
-    {
-      key: 'start',
-      label: 'Start an instance',
-      words: 'run new create',
-      icon: Play,
-      href: '/sequences',
-      isAllowed: allowed.start && allowed.readSequences,
-    },
-    {
-      key: 'failed',
-      label: 'Failed instances',
-      words: 'errors dead letters',
-      icon: ListTree,
-      href: hrefOf('/instances', { state: 'failed' }),
-      isAllowed: allowed.readAll || allowed.start,
-    },
-    {
-      key: 'publish',
-      label: 'New sequence',
-      words: 'publish create definition',
-      icon: Plus,
-      href: '/sequences/new',
-      isAllowed: allowed.publish,
-    },
-    {
-      key: 'release',
-      label: 'New release',
-      words: 'rollout canary create',
-      icon: Rocket,
-      href: hrefOf('/releases', { new: 'yes' }),
-      isAllowed: allowed.publish,
-    },
-    {
-      key: 'tenant',
-      label: 'Switch tenant',
-      words: 'change',
-      icon: ArrowLeftRight,
-      onChoose: switchTenant,
-      isAllowed: who.is_root,
-    },
-    {
-      key: 'theme',
-      label: 'Change theme',
-      detail: theme,
-      words: 'dark light mode',
-      icon: SunMoon,
-      onChoose: nextTheme,
-      isAllowed: true,
-    },
-    {
-      key: 'shortcuts',
-      label: 'Keyboard shortcuts',
-      words: 'keys help accessibility',
-      icon: Keyboard,
-      onChoose: listShortcuts,
-      isAllowed: true,
-    },
-    {
-      key: 'sign-out',
-      label: 'Sign out',
-      words: 'log off leave',
-      icon: LogOut,
-      onChoose: signOut,
-      isAllowed: !who.is_insecure,
-    },
+  const failed = hrefOf('/instances', { state: 'failed' });
+  const release = hrefOf('/releases', { new: 'yes' });
+  const mayStart = allowed.start && allowed.readSequences;
+  const actions: readonly Action[] = [
+    [mayStart, 'Start an instance', 'run new create', Play, '/sequences'],
+    [allowed.readAll || allowed.start, 'Failed instances', 'errors dead letters', ListTree, failed],
+    [allowed.publish, 'New sequence', 'publish create definition', Plus, '/sequences/new'],
+    [allowed.publish, 'New release', 'rollout canary create', Rocket, release],
+    [who.is_root, 'Switch tenant', 'change', ArrowLeftRight, switchTenant],
+    [true, 'Change theme', 'dark light mode', SunMoon, nextTheme, theme],
+    [true, 'Keyboard shortcuts', 'keys help accessibility', Keyboard, listShortcuts],
+    [!who.is_insecure, 'Sign out', 'log off leave', LogOut, signOut],
   ];
-  return actions.filter(({ isAllowed }) => isAllowed);
+  return actions
+    .filter(([isAllowed]) => isAllowed)
+    .map(([, label, words, icon, to, detail]) => ({
+      ...{ key: label.replaceAll(' ', '-'), label, words, icon, detail },
+      ...(typeof to === 'string' ? { href: to } : { onChoose: to }),
+    }));
 }

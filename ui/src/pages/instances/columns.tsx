@@ -29,6 +29,16 @@ export const INSTANCE: InstanceColumn = {
   ),
 };
 
+type TextOf = (row: TaskInstance) => string;
+
+function texts(name: string, text: TextOf): InstanceColumn {
+  return { name, text, cell: text };
+}
+
+function instants(name: string, text: TextOf): InstanceColumn {
+  return { name, text, cell: (row) => <Time at={text(row)} /> };
+}
+
 const COLUMNS: Readonly<Record<string, InstanceColumn>> = {
   sequence: {
     name: 'Sequence',
@@ -75,27 +85,10 @@ const COLUMNS: Readonly<Record<string, InstanceColumn>> = {
     text: (row) => attemptsOf(row) ?? '',
     cell: (row) => attemptsOf(row) ?? <span className="dim">–</span>,
   },
-  created: {
-    name: 'Created',
-    text: ({ created_at }) => created_at,
-    cell: ({ created_at }) => <Time at={created_at} />,
-  },
-  changed: {
-    name: 'Changed',
-    sortedBy: 'changed',
-    text: ({ updated_at }) => updated_at,
-    cell: ({ updated_at }) => <Time at={updated_at} />,
-  },
-  namespace: {
-    name: 'Namespace',
-    text: ({ namespace }) => namespace,
-    cell: ({ namespace }) => namespace,
-  },
-  priority: {
-    name: 'Priority',
-    text: ({ priority }) => priority,
-    cell: ({ priority }) => priority,
-  },
+  created: instants('Created', ({ created_at }) => created_at),
+  changed: { ...instants('Changed', ({ updated_at }) => updated_at), sortedBy: 'changed' },
+  namespace: texts('Namespace', ({ namespace }) => namespace),
+  priority: texts('Priority', ({ priority }) => priority),
 };
 
 export const COLUMN_NAMES: readonly (readonly [key: string, label: string])[] = Object.entries(
