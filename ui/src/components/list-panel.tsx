@@ -17,10 +17,11 @@ interface ListPanelProps<Row> extends Omit<ListTableProps<Row>, 'label' | 'empty
   readonly label?: string;
   /** Why the list is empty. */
   readonly empty: { readonly title: string; readonly icon?: LucideIcon; readonly about: ReactNode };
-  /** How a new one is made, by those who may. */
-  readonly create?: Creation | false;
-  /** The buttons of each row, for those who may press them. */
-  readonly rowActions?: ((row: Row) => ReactNode) | false;
+  /** Whether the caller may make and change rows. Default: true. */
+  readonly mayChange?: boolean;
+  readonly create?: Creation;
+  /** The buttons of each row. */
+  readonly rowActions?: (row: Row) => ReactNode;
   /** Beside the title. */
   readonly actions?: ReactNode;
   /** What the list leaves out. */
@@ -36,13 +37,14 @@ interface Creation {
 }
 
 export function ListPanel<Row>(props: ListPanelProps<Row>) {
-  const { title, label = title, empty, create, rowActions, columns, ...rest } = props;
-  const { actions, note, ...table } = rest;
+  const { title, label = title, empty, mayChange = true, columns, ...rest } = props;
+  const { create: creation, rowActions, actions, note, ...table } = rest;
+  const create = mayChange && creation;
   const [isMaking, setMaking] = useState(false);
   const make = () => setMaking(true);
-  const action: Column<Row> | false | undefined = rowActions && {
+  const action: Column<Row> = {
     name: 'Action',
-    cell: (row) => <ButtonRow>{rowActions(row)}</ButtonRow>,
+    cell: (row) => <ButtonRow>{rowActions?.(row)}</ButtonRow>,
   };
   return (
     <Panel
@@ -61,7 +63,7 @@ export function ListPanel<Row>(props: ListPanelProps<Row>) {
       <ListTable
         {...table}
         label={label}
-        columns={action ? [...columns, action] : columns}
+        columns={mayChange && rowActions ? [...columns, action] : columns}
         empty={
           <Empty title={empty.title} icon={empty.icon}>
             <p>{empty.about}</p>

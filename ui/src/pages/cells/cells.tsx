@@ -77,10 +77,7 @@ const MOVE_COLUMNS: readonly Column<TenantMove>[] = [
     ),
   },
   { name: 'Started', cell: ({ started_at }) => <Time at={started_at} /> },
-  {
-    name: 'Ended',
-    cell: ({ ended_at }) => (ended_at === null ? '–' : <Time at={ended_at} />),
-  },
+  { name: 'Ended', cell: ({ ended_at }) => (ended_at === null ? '–' : <Time at={ended_at} />) },
 ];
 
 export default function Cells() {

@@ -29,10 +29,7 @@ const OPTIONS = [
 ];
 
 const COLUMNS: readonly Column<TaskInstance>[] = [
-  {
-    name: 'Instance',
-    cell: ({ id }) => <InstanceLink id={id} />,
-  },
+  { name: 'Instance', cell: ({ id }) => <InstanceLink id={id} /> },
   { name: 'State', cell: ({ state }) => <StateBadge state={state} /> },
   { name: 'Failure', cell: ({ failure }) => failure?.message ?? '' },
   { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },

@@ -49,11 +49,7 @@ export function ApiKeys() {
       list={list}
       columns={COLUMNS}
       idOf={({ id }) => id}
-      create={{
-        label: 'New key',
-        first: 'Create a key',
-        form: <NewKey />,
-      }}
+      create={{ label: 'New key', first: 'Create a key', form: <NewKey /> }}
       rowActions={({ id, name, revoked }) =>
         !revoked && (
           <ConfirmButton

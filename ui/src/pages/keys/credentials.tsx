@@ -37,36 +37,28 @@ export function Credentials() {
       list={list}
       columns={COLUMNS}
       idOf={({ id }) => id}
-      create={
-        allowed.operate && {
-          label: 'New secret',
-          first: 'Create a secret',
-          form: <SecretForm />,
-        }
-      }
-      rowActions={
-        allowed.operate &&
-        (({ id, enabled }) => (
-          <>
-            <DialogButton label="Replace">
-              <SecretForm id={id} />
-            </DialogButton>
-            <ActionButton
-              label={enabled ? 'Disable' : 'Enable'}
-              act={() => client.credentials.update(id, { enabled: !enabled })}
-            />
-            <ConfirmButton
-              label="Delete"
-              title={`Delete secret ${id}?`}
-              action="Delete secret"
-              act={() => client.credentials.delete(id)}
-              done={() => `Deleted: ${id}`}
-            >
-              <p>Steps that refer to this secret will fail.</p>
-            </ConfirmButton>
-          </>
-        ))
-      }
+      mayChange={allowed.operate}
+      create={{ label: 'New secret', first: 'Create a secret', form: <SecretForm /> }}
+      rowActions={({ id, enabled }) => (
+        <>
+          <DialogButton label="Replace">
+            <SecretForm id={id} />
+          </DialogButton>
+          <ActionButton
+            label={enabled ? 'Disable' : 'Enable'}
+            act={() => client.credentials.update(id, { enabled: !enabled })}
+          />
+          <ConfirmButton
+            label="Delete"
+            title={`Delete secret ${id}?`}
+            action="Delete secret"
+            act={() => client.credentials.delete(id)}
+            done={() => `Deleted: ${id}`}
+          >
+            <p>Steps that refer to this secret will fail.</p>
+          </ConfirmButton>
+        </>
+      )}
       empty={{
         title: 'No secrets yet',
         icon: Lock,

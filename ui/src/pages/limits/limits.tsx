@@ -118,36 +118,28 @@ function RateLimits() {
       list={list}
       columns={COLUMNS}
       idOf={({ key }) => key}
-      create={
-        allowed.operate && {
-          label: 'New limit',
-          first: 'Create a limit',
-          form: <RateLimitForm />,
-        }
-      }
-      rowActions={
-        allowed.operate &&
-        ((limit) => (
-          <>
-            <DialogButton label="Change">
-              <RateLimitForm limit={limit} />
-            </DialogButton>
-            <ConfirmButton
-              label="Remove"
-              title={`Remove the limit of ${limit.key}?`}
-              action="Remove limit"
-              act={() => client.rateLimits.delete(limit.key)}
-              done={() => `The limit of ${limit.key} was removed.`}
-            >
-              <p>
-                The limit is {formatCount(limit.max_count)} in{' '}
-                {countOf(limit.window_seconds, 'second')}. Then the best other pattern applies;
-                steps that none matches start at once, however many there are.
-              </p>
-            </ConfirmButton>
-          </>
-        ))
-      }
+      mayChange={allowed.operate}
+      create={{ label: 'New limit', first: 'Create a limit', form: <RateLimitForm /> }}
+      rowActions={(limit) => (
+        <>
+          <DialogButton label="Change">
+            <RateLimitForm limit={limit} />
+          </DialogButton>
+          <ConfirmButton
+            label="Remove"
+            title={`Remove the limit of ${limit.key}?`}
+            action="Remove limit"
+            act={() => client.rateLimits.delete(limit.key)}
+            done={() => `The limit of ${limit.key} was removed.`}
+          >
+            <p>
+              The limit is {formatCount(limit.max_count)} in{' '}
+              {countOf(limit.window_seconds, 'second')}. Then the best other pattern applies; steps
+              that none matches start at once, however many there are.
+            </p>
+          </ConfirmButton>
+        </>
+      )}
       empty={{
         title: 'No rate limits',
         icon: Gauge,

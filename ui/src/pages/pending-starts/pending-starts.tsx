@@ -84,34 +84,32 @@ export default function PendingStarts() {
         list={list}
         columns={COLUMNS}
         idOf={({ id }) => id}
-        rowActions={
-          allowed.operate &&
-          ((pending) => (
-            <>
-              <ActionButton
-                label="Start now"
-                act={() => client.pendingStarts.start(pending.id)}
-                done={({ id }) => (
-                  <>
-                    Started: <Link href={`/instances/${id}`}>the instance</Link>
-                  </>
-                )}
-              />
-              <ConfirmButton
-                label="Drop"
-                title={`Drop ${countOf(pending.count, 'creation')} of ${pending.sequence}?`}
-                action="Drop"
-                act={() => client.pendingStarts.drop(pending.id)}
-                done={() => `Dropped: ${countOf(pending.count, 'creation')}`}
-              >
-                <p>
-                  Their instance does not start, and their idempotency keys are free again. This
-                  cannot be undone.
-                </p>
-              </ConfirmButton>
-            </>
-          ))
-        }
+        mayChange={allowed.operate}
+        rowActions={(pending) => (
+          <>
+            <ActionButton
+              label="Start now"
+              act={() => client.pendingStarts.start(pending.id)}
+              done={({ id }) => (
+                <>
+                  Started: <Link href={`/instances/${id}`}>the instance</Link>
+                </>
+              )}
+            />
+            <ConfirmButton
+              label="Drop"
+              title={`Drop ${countOf(pending.count, 'creation')} of ${pending.sequence}?`}
+              action="Drop"
+              act={() => client.pendingStarts.drop(pending.id)}
+              done={() => `Dropped: ${countOf(pending.count, 'creation')}`}
+            >
+              <p>
+                Their instance does not start, and their idempotency keys are free again. This
+                cannot be undone.
+              </p>
+            </ConfirmButton>
+          </>
+        )}
         empty={{
           title: 'Nothing is pending',
           icon: CopyPlus,

@@ -13,10 +13,7 @@ import { countOf, jsonTextOf, wordsOf } from '../../lib/format.ts';
 import { useDefinition } from '../sequences/use-definition.ts';
 
 const COLUMNS: readonly Column<DiffEntry>[] = [
-  {
-    name: 'Severity',
-    cell: ({ severity }) => <StateWord state={severity} />,
-  },
+  { name: 'Severity', cell: ({ severity }) => <StateWord state={severity} /> },
   {
     name: 'Block',
     cell: ({ block_id }) =>

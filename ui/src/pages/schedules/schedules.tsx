@@ -93,34 +93,30 @@ export default function Schedules() {
         list={list}
         columns={COLUMNS}
         idOf={(schedule) => schedule.id}
-        create={
-          allowed.operate && {
-            label: 'New schedule',
-            first: 'Create a schedule',
-            form: <ScheduleForm />,
-          }
-        }
-        rowActions={
-          allowed.operate &&
-          ((schedule) => (
-            <ActionButton
-              label="Run now"
-              act={() => client.cron.run(schedule.id)}
-              done={({ instance_id, collected }) =>
-                collected ? (
-                  <>
-                    Collected: it is among the{' '}
-                    <PageLink href="/pending-starts">pending starts</PageLink>
-                  </>
-                ) : (
-                  <>
-                    Started: <Link href={`/instances/${instance_id}`}>the instance</Link>
-                  </>
-                )
-              }
-            />
-          ))
-        }
+        mayChange={allowed.operate}
+        create={{
+          label: 'New schedule',
+          first: 'Create a schedule',
+          form: <ScheduleForm />,
+        }}
+        rowActions={(schedule) => (
+          <ActionButton
+            label="Run now"
+            act={() => client.cron.run(schedule.id)}
+            done={({ instance_id, collected }) =>
+              collected ? (
+                <>
+                  Collected: it is among the{' '}
+                  <PageLink href="/pending-starts">pending starts</PageLink>
+                </>
+              ) : (
+                <>
+                  Started: <Link href={`/instances/${instance_id}`}>the instance</Link>
+                </>
+              )
+            }
+          />
+        )}
         empty={{
           title: 'No schedules yet',
           icon: AlarmClock,

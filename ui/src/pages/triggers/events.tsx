@@ -63,14 +63,13 @@ export function Events() {
         list={list}
         columns={COLUMNS}
         idOf={({ id }) => id}
-        create={
-          allowed.operate && {
-            label: 'Send event',
-            first: 'Send an event',
-            icon: Send,
-            form: <SendForm />,
-          }
-        }
+        mayChange={allowed.operate}
+        create={{
+          label: 'Send event',
+          first: 'Send an event',
+          icon: Send,
+          form: <SendForm />,
+        }}
         empty={{
           title: 'No events',
           icon: Radio,

@@ -105,36 +105,32 @@ export function TriggerList() {
       list={list}
       columns={COLUMNS}
       idOf={({ slug }) => slug}
-      create={
-        allowed.operate && {
-          label: 'New trigger',
-          first: 'Create a trigger',
-          form: <TriggerForm trigger={undefined} />,
-        }
-      }
-      rowActions={
-        allowed.operate &&
-        ((trigger) => (
-          <>
-            <DialogButton label="Change">
-              <TriggerForm trigger={trigger} />
-            </DialogButton>
-            <ActionButton
-              label={trigger.enabled ? 'Disable' : 'Enable'}
-              act={() => client.triggers.update(trigger.slug, { enabled: !trigger.enabled })}
-            />
-            <ConfirmButton
-              label="Delete"
-              title={`Delete trigger ${trigger.slug}?`}
-              action="Delete trigger"
-              act={() => client.triggers.delete(trigger.slug)}
-              done={() => `Deleted: ${trigger.slug}`}
-            >
-              <p>The trigger will have no more effects. Instances that it started continue.</p>
-            </ConfirmButton>
-          </>
-        ))
-      }
+      mayChange={allowed.operate}
+      create={{
+        label: 'New trigger',
+        first: 'Create a trigger',
+        form: <TriggerForm trigger={undefined} />,
+      }}
+      rowActions={(trigger) => (
+        <>
+          <DialogButton label="Change">
+            <TriggerForm trigger={trigger} />
+          </DialogButton>
+          <ActionButton
+            label={trigger.enabled ? 'Disable' : 'Enable'}
+            act={() => client.triggers.update(trigger.slug, { enabled: !trigger.enabled })}
+          />
+          <ConfirmButton
+            label="Delete"
+            title={`Delete trigger ${trigger.slug}?`}
+            action="Delete trigger"
+            act={() => client.triggers.delete(trigger.slug)}
+            done={() => `Deleted: ${trigger.slug}`}
+          >
+            <p>The trigger will have no more effects. Instances that it started continue.</p>
+          </ConfirmButton>
+        </>
+      )}
       empty={{
         title: 'No triggers yet',
         icon: Radio,

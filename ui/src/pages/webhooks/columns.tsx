@@ -12,8 +12,5 @@ interface Sent {
 export const SENT_COLUMNS: readonly Column<Sent>[] = [
   { name: 'URL', cell: ({ url }) => url },
   { name: 'Event', cell: ({ event_type }) => event_type },
-  {
-    name: 'Instance',
-    cell: ({ instance_id }) => instance_id && <InstanceLink id={instance_id} />,
-  },
+  { name: 'Instance', cell: ({ instance_id }) => instance_id && <InstanceLink id={instance_id} /> },
 ];

@@ -86,14 +86,12 @@ export function Deliveries() {
         list={subscription === undefined ? all : one}
         columns={COLUMNS}
         idOf={({ delivery_id }) => delivery_id}
-        rowActions={
-          allowed.administer &&
-          (({ delivery_id }) => (
-            <DialogButton label="Show attempts">
-              <Attempts id={delivery_id} />
-            </DialogButton>
-          ))
-        }
+        mayChange={allowed.administer}
+        rowActions={({ delivery_id }) => (
+          <DialogButton label="Show attempts">
+            <Attempts id={delivery_id} />
+          </DialogButton>
+        )}
         empty={
           chosen === undefined
             ? {

@@ -47,29 +47,27 @@ export function Outbox() {
       list={list}
       columns={COLUMNS}
       idOf={({ id }) => id}
-      rowActions={
-        allowed.operate &&
-        (({ id, url, event_type }) => (
-          <>
-            <ActionButton
-              label="Retry now"
-              act={() => client.webhooks.redeliver(id)}
-              done={() => 'Delivered.'}
-            />
-            <ConfirmButton
-              label="Discard"
-              title="Discard this delivery?"
-              action="Discard"
-              act={() => client.webhooks.discard(id)}
-              done={() => 'Delivery discarded.'}
-            >
-              <p>
-                {url} never receives this {event_type}. This cannot be undone.
-              </p>
-            </ConfirmButton>
-          </>
-        ))
-      }
+      mayChange={allowed.operate}
+      rowActions={({ id, url, event_type }) => (
+        <>
+          <ActionButton
+            label="Retry now"
+            act={() => client.webhooks.redeliver(id)}
+            done={() => 'Delivered.'}
+          />
+          <ConfirmButton
+            label="Discard"
+            title="Discard this delivery?"
+            action="Discard"
+            act={() => client.webhooks.discard(id)}
+            done={() => 'Delivery discarded.'}
+          >
+            <p>
+              {url} never receives this {event_type}. This cannot be undone.
+            </p>
+          </ConfirmButton>
+        </>
+      )}
       empty={{
         title: 'Everything is delivered',
         icon: MailCheck,

@@ -36,6 +36,12 @@ const COLUMNS: readonly Column<WebhookSubscription>[] = [
     ),
   },
   { name: 'Changed', cell: ({ updated_at }) => <Time at={updated_at} /> },
+  {
+    name: 'Sent',
+    cell: ({ id }) => (
+      <Link href={hrefOf('/webhooks/deliveries', { subscription: id })}>Deliveries</Link>
+    ),
+  },
 ];
 
 export function Subscriptions() {
@@ -48,37 +54,28 @@ export function Subscriptions() {
       list={list}
       columns={COLUMNS}
       idOf={({ id }) => id}
-      create={
-        allowed.operate && {
-          label: 'New subscription',
-          first: 'Create a subscription',
-          form: <NewSubscription />,
-        }
-      }
+      mayChange={allowed.operate}
+      create={{
+        label: 'New subscription',
+        first: 'Create a subscription',
+        form: <NewSubscription />,
+      }}
       rowActions={(subscription) => (
         <>
-          <Link href={hrefOf('/webhooks/deliveries', { subscription: subscription.id })}>
-            Deliveries
-          </Link>
-          {allowed.operate && (
-            <>
-              <DialogButton label="Change">
-                <ChangedSubscription subscription={subscription} />
-              </DialogButton>
-              <ConfirmButton
-                label="Delete"
-                title="Delete this subscription?"
-                action="Delete subscription"
-                act={() => client.webhooks.unsubscribe(subscription.id)}
-                done={() => `${subscription.url} receives no more webhooks.`}
-              >
-                <p>
-                  {subscription.url} is told nothing any more; what is not delivered yet is given
-                  up.
-                </p>
-              </ConfirmButton>
-            </>
-          )}
+          <DialogButton label="Change">
+            <ChangedSubscription subscription={subscription} />
+          </DialogButton>
+          <ConfirmButton
+            label="Delete"
+            title="Delete this subscription?"
+            action="Delete subscription"
+            act={() => client.webhooks.unsubscribe(subscription.id)}
+            done={() => `${subscription.url} receives no more webhooks.`}
+          >
+            <p>
+              {subscription.url} is told nothing any more; what is not delivered yet is given up.
+            </p>
+          </ConfirmButton>
         </>
       )}
       empty={{

@@ -71,49 +71,45 @@ export function Endpoints() {
       list={list}
       columns={COLUMNS}
       idOf={({ name }) => name}
-      create={
-        allowed.operate && {
-          label: 'New endpoint',
-          first: 'Create an endpoint',
-          form: <EndpointForm endpoint={undefined} />,
-        }
-      }
-      rowActions={
-        allowed.operate &&
-        ((endpoint) => (
-          <>
-            {(allowed.useSecrets || !endpoint.receives_secrets) && (
-              <>
-                <DialogButton label="Change">
-                  <EndpointForm endpoint={endpoint} />
-                </DialogButton>
-                <ActionButton
-                  label={endpoint.enabled ? 'Disable' : 'Enable'}
-                  act={() =>
-                    client.workerEndpoints.put(endpoint.name, {
-                      ...settingsOf(endpoint),
-                      enabled: !endpoint.enabled,
-                      if_unchanged_since: endpoint.updated_at,
-                    })
-                  }
-                />
-              </>
-            )}
-            <ConfirmButton
-              label="Delete"
-              title={`Delete the endpoint ${endpoint.name}?`}
-              action="Delete endpoint"
-              act={() => client.workerEndpoints.delete(endpoint.name)}
-              done={() => `Deleted: ${endpoint.name}`}
-            >
-              <p>
-                It gets no more tasks: those of {endpoint.handlers.join(', ')} wait for another
-                worker. Responses to requests in flight still count.
-              </p>
-            </ConfirmButton>
-          </>
-        ))
-      }
+      mayChange={allowed.operate}
+      create={{
+        label: 'New endpoint',
+        first: 'Create an endpoint',
+        form: <EndpointForm endpoint={undefined} />,
+      }}
+      rowActions={(endpoint) => (
+        <>
+          {(allowed.useSecrets || !endpoint.receives_secrets) && (
+            <>
+              <DialogButton label="Change">
+                <EndpointForm endpoint={endpoint} />
+              </DialogButton>
+              <ActionButton
+                label={endpoint.enabled ? 'Disable' : 'Enable'}
+                act={() =>
+                  client.workerEndpoints.put(endpoint.name, {
+                    ...settingsOf(endpoint),
+                    enabled: !endpoint.enabled,
+                    if_unchanged_since: endpoint.updated_at,
+                  })
+                }
+              />
+            </>
+          )}
+          <ConfirmButton
+            label="Delete"
+            title={`Delete the endpoint ${endpoint.name}?`}
+            action="Delete endpoint"
+            act={() => client.workerEndpoints.delete(endpoint.name)}
+            done={() => `Deleted: ${endpoint.name}`}
+          >
+            <p>
+              It gets no more tasks: those of {endpoint.handlers.join(', ')} wait for another
+              worker. Responses to requests in flight still count.
+            </p>
+          </ConfirmButton>
+        </>
+      )}
       empty={{
         title: 'No worker endpoints yet',
         icon: Send,
