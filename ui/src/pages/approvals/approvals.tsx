@@ -8,7 +8,7 @@ import { useEngine } from '../../api/engine.tsx';
 import { useRead } from '../../api/read.ts';
 import { Button } from '../../components/button.tsx';
 import { Empty } from '../../components/error-box.tsx';
-import { Form, TextField } from '../../components/field.tsx';
+import { FilterField } from '../../components/field.tsx';
 import { undoLast } from '../../components/held.tsx';
 import { NO_MORE, useList } from '../../components/list.tsx';
 import { Loaded } from '../../components/loaded.tsx';
@@ -23,7 +23,7 @@ import styles from './approvals.module.css';
 
 export default function Approvals() {
   const { allowed, tenant } = useEngine();
-  const [{ sequence, group }, change, at] = useFilters();
+  const [{ sequence, group }, , at] = useFilters();
   const list = useList('approvals.list', [{ sequence, group }], { live: true });
   return (
     <Page
@@ -32,7 +32,7 @@ export default function Approvals() {
     >
       <div className={styles.filters}>
         {allowed.readSequences && <SequenceField isFilter {...at('sequence')} />}
-        {tenant !== undefined && <GroupField value={group} onChange={change} />}
+        {tenant !== undefined && <FilterField label="Group" {...at('group')} />}
       </div>
       <Loaded query={list.query} height={320}>
         {({ items, nextCursor }) => (
@@ -141,19 +141,6 @@ function useCurrent(ids: readonly string[]): (id: string) => Current {
 
 const isOnControl = (target: EventTarget | null) =>
   target instanceof Element && target.closest('button, a, summary') !== null;
-
-function GroupField(props: {
-  readonly value: string | undefined;
-  readonly onChange: (filters: { group: string | undefined }) => void;
-}) {
-  const { value = '', onChange } = props;
-  const [typed, setTyped] = useState(value);
-  return (
-    <Form onSubmit={() => onChange({ group: typed || undefined })}>
-      <TextField label="Group" value={typed} onChange={setTyped} />
-    </Form>
-  );
-}
 
 /** More open approvals than this are shown as `100+`. */
 const COUNTED = 100;
