@@ -7,7 +7,7 @@ import { useLiveState } from '../api/live.tsx';
 import { ActionError, actionErrorOf, unreachable } from '../api/outcome.ts';
 import { isLeaving } from '../lib/leaving.ts';
 import { isEngineThere } from '../lib/there.ts';
-import { messageOf } from './error-box.tsx';
+import { errorText } from './error-box.tsx';
 import { releaseLists } from './steady.ts';
 import { useToast } from './toasts.tsx';
 
@@ -64,7 +64,7 @@ export function useAction<Input, Result>(
       setTimeout(releaseLists);
     },
     onError: (error) => {
-      if (!isErrorShown.current) tell(messageOf(error), { isFailure: true });
+      if (!isErrorShown.current) tell(errorText(error), { isFailure: true });
       const isUnclear = error instanceof ActionError && error.isUnclear;
       if (isUnclear || options.isReadAfterFailure) void queries.invalidateQueries();
     },

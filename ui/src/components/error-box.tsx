@@ -28,6 +28,10 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** The message with the details, where there is only room for a text. */
+export const errorText = (error: unknown) =>
+  [messageOf(error), detailOf(error)].filter(Boolean).join(' · ');
+
 function detailOf(error: unknown): string {
   if (error instanceof ActionError) return detailOf(error.cause);
   if (!(error instanceof EngineError)) return '';

@@ -64,6 +64,7 @@ interface Guarded<Draft, Thing> {
   readonly viewOf?: (draft: Draft) => unknown;
 }
 
+/** Binds fields to values, by their names. @param error of the last attempt to send them */
 export function boundTo<Draft extends object>(
   draft: Draft,
   set: (changes: Partial<Draft>) => void,
