@@ -3,7 +3,7 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type LucideIcon, Plus } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
-import { Button, ButtonRow } from './button.tsx';
+import { Button, type ButtonKind, ButtonRow } from './button.tsx';
 import { CloseContext } from './dialog.tsx';
 import { Empty } from './error-box.tsx';
 import { ListTable, type ListTableProps } from './list.tsx';
@@ -33,6 +33,7 @@ interface Creation {
   /** Of the button in an empty list. */
   readonly first: string;
   readonly icon?: LucideIcon;
+  readonly kind?: ButtonKind;
   readonly form: ReactNode;
 }
 
@@ -52,7 +53,7 @@ export function ListPanel<Row>(props: ListPanelProps<Row>) {
       isFlush
       actions={
         create ? (
-          <Button icon={create.icon ?? Plus} onClick={make}>
+          <Button kind={create.kind ?? 'plain'} icon={create.icon ?? Plus} onClick={make}>
             {create.label}
           </Button>
         ) : (

@@ -97,6 +97,7 @@ export default function Schedules() {
         create={{
           label: 'New schedule',
           first: 'Create a schedule',
+          kind: 'primary',
           form: <ScheduleForm />,
         }}
         rowActions={(schedule) => (
