@@ -4,13 +4,10 @@ import type { Release, SequenceDefinition, SequenceListed } from 'durable-workfl
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { useEngine, useMaySee } from '../../api/engine.tsx';
-import { DialogButton } from '../../components/act.tsx';
+import { ConfirmButton, DialogButton } from '../../components/act.tsx';
 import { Badge } from '../../components/badge.tsx';
-import { ButtonRow } from '../../components/button.tsx';
-import { ConfirmDialog } from '../../components/dialog.tsx';
-import { Empty } from '../../components/error-box.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
-import { Panel } from '../../components/page.tsx';
+import { useList } from '../../components/list.tsx';
+import { ListPanel } from '../../components/list-panel.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
@@ -24,7 +21,7 @@ import { SequenceStatus } from './status.tsx';
 import { useServing, versionsOf } from './use-serving.ts';
 
 export function VersionsTab({ sequence }: { readonly sequence: SequenceDefinition }) {
-  const { allowed } = useEngine();
+  const { client, allowed } = useEngine();
   const maySee = useMaySee();
   const { name } = sequence;
   const list = useList('sequences.list', [versionsOf(sequence)]);
@@ -36,21 +33,50 @@ export function VersionsTab({ sequence }: { readonly sequence: SequenceDefinitio
   const shown = maySee('/instances') ? [...columns, INSTANCES] : columns;
   return (
     <div className={styles.stack}>
-      <Panel title="Versions, newest first" isFlush>
-        <ListTable
-          list={list}
-          label={`Versions of ${name}`}
-          columns={allowed.publish ? [...shown, RELEASE, actionsOf(sequence)] : shown}
-          idOf={({ id }) => id}
-          empty={
-            <Empty title="No versions">
-              <p>
-                All versions were deleted. <Link href="/sequences">View all sequences</Link>
-              </p>
-            </Empty>
-          }
-        />
-      </Panel>
+      <ListPanel
+        title="Versions, newest first"
+        label={`Versions of ${name}`}
+        list={list}
+        columns={allowed.publish ? [...shown, RELEASE] : shown}
+        idOf={({ id }) => id}
+        mayChange={allowed.publish}
+        rowActions={(version) => (
+          <>
+            {version.hold && !version.deprecated && (
+              <DialogButton label="Lift hold">
+                <LiftHoldDialog version={version} />
+              </DialogButton>
+            )}
+            {!version.deprecated && (
+              <ConfirmButton
+                label="Deprecate"
+                title={`Deprecate version ${version.version}`}
+                action="Deprecate version"
+                kind="primary"
+                act={() => client.sequences.deprecate(version.id)}
+                done={() => `Version ${version.version} was deprecated.`}
+              >
+                <p>
+                  Instances started by the name {name} no longer use version {version.version}.
+                  Running instances continue, and the version can still be started by its id. This
+                  cannot be undone.
+                </p>
+              </ConfirmButton>
+            )}
+            <DialogButton label="Delete">
+              <DeleteDialog version={version} isShown={version.id === sequence.id} />
+            </DialogButton>
+          </>
+        )}
+        empty={{
+          title: 'No versions',
+          about: (
+            <>
+              All versions were deleted. <Link href="/sequences">View all sequences</Link>
+            </>
+          ),
+        }}
+      />
       <Comparison sequence={sequence} versions={versions} />
     </div>
   );
@@ -127,42 +153,3 @@ const RELEASE: Column<SequenceListed> = {
     </Link>
   ),
 };
-
-const actionsOf = (shown: SequenceDefinition): Column<SequenceListed> => ({
-  name: 'Action',
-  cell: (version) => (
-    <ButtonRow>
-      {version.hold && !version.deprecated && (
-        <DialogButton label="Lift hold">
-          <LiftHoldDialog version={version} />
-        </DialogButton>
-      )}
-      {!version.deprecated && (
-        <DialogButton label="Deprecate">
-          <DeprecateDialog version={version} />
-        </DialogButton>
-      )}
-      <DialogButton label="Delete">
-        <DeleteDialog version={version} isShown={version.id === shown.id} />
-      </DialogButton>
-    </ButtonRow>
-  ),
-});
-
-function DeprecateDialog(props: { readonly version: SequenceListed }) {
-  const { client } = useEngine();
-  const { id, name, version } = props.version;
-  return (
-    <ConfirmDialog
-      title={`Deprecate version ${version}`}
-      action="Deprecate version"
-      act={() => client.sequences.deprecate(id)}
-      done={() => `Version ${version} was deprecated.`}
-    >
-      <p>
-        Instances started by the name {name} no longer use version {version}. Running instances
-        continue, and the version can still be started by its id. This cannot be undone.
-      </p>
-    </ConfirmDialog>
-  );
-}
