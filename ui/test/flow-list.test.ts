@@ -13,10 +13,16 @@ import { DRAWN_STATES, statusesOf } from '../src/flow/run-states.ts';
 import { bigDefinition, OUTLINE, RUN, step, T0 } from './flow-samples.ts';
 
 const NO_SEARCH = { found: new Set<string>(), target: null };
+const nothing = () => undefined;
+const NOTHING_CHOSEN = {
+  ...{ open: new Set<string>(), faceOf: nothing, selected: null, ...NO_SEARCH },
+  ...{ onSelect: nothing, onToggle: nothing },
+};
 
 function listOf(open: ReadonlySet<string>, hasRun: boolean): string {
   const statuses = statusesOf(OUTLINE, RUN);
   const view = {
+    open,
     faceOf: (path: string) => {
       const status = hasRun ? statuses.get(path) : undefined;
       return status === undefined ? undefined : runFace(status, T0);
@@ -26,7 +32,7 @@ function listOf(open: ReadonlySet<string>, hasRun: boolean): string {
     onToggle: () => undefined,
     ...NO_SEARCH,
   };
-  const list = createElement(FlowList, { outline: OUTLINE, open, label: 'A run' });
+  const list = createElement(FlowList, { outline: OUTLINE, label: 'A run' });
   return renderToStaticMarkup(createElement(ViewContext, { value: view }, list));
 }
 
@@ -62,16 +68,17 @@ for (const state of DRAWN_STATES) {
 
 test('a big definition is listed with its groups closed', () => {
   const outline = outlineOf(bigDefinition(2_000));
-  const list = createElement(FlowList, { outline, open: openAtFirst(outline), label: 'Big' });
-  assert.equal(renderToStaticMarkup(list).match(/<li>/g)?.length, 200);
+  const list = createElement(FlowList, { outline, label: 'Big' });
+  const view = { ...NOTHING_CHOSEN, open: openAtFirst(outline) };
+  const html = renderToStaticMarkup(createElement(ViewContext, { value: view }, list));
+  assert.equal(html.match(/<li>/g)?.length, 200);
 });
 
 test('of 12,000 blocks the first ones are listed, and those up to the selected one', () => {
   const outline = outlineOf({ blocks: Array.from({ length: 12_000 }, (_, at) => step(`b${at}`)) });
-  const list = createElement(FlowList, { outline, open: new Set<string>(), label: 'Many' });
+  const list = createElement(FlowList, { outline, label: 'Many' });
   const listed = (selected: string | null) => {
-    const nothing = () => undefined;
-    const view = { faceOf: nothing, selected, onSelect: nothing, onToggle: nothing, ...NO_SEARCH };
+    const view = { ...NOTHING_CHOSEN, selected };
     return renderToStaticMarkup(createElement(ViewContext, { value: view }, list));
   };
   assert.equal(listed(null).match(/data-path/g)?.length, 500);

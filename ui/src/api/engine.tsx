@@ -54,6 +54,19 @@ export function useInfo(): Info | undefined {
   return data;
 }
 
+/** How often the engine is asked whether it is ready. */
+const READY_EVERY_MS = 10_000;
+
+export function useReady() {
+  const { client } = useEngine();
+  return useQuery({
+    queryKey: ['health.ready'],
+    queryFn: ({ signal }) => client.health.ready({ signal, retries: 0 }),
+    retry: false,
+    refetchInterval: READY_EVERY_MS,
+  });
+}
+
 /** Whether the caller may open the page with this address, relative to `/ui`. */
 export function useMaySee(): (href: string) => boolean {
   const { allowed } = useEngine();

@@ -42,20 +42,10 @@ export const NAVIGATION: readonly NavigationGroup[] = [
     label: 'Run',
     items: [
       { href: '/', label: 'Overview', icon: Activity, key: 'o' },
-      {
-        href: '/instances',
-        label: 'Instances',
-        icon: ListTree,
-        key: 'i',
-      },
+      { href: '/instances', label: 'Instances', icon: ListTree, key: 'i' },
       { href: '/failures', label: 'Failures', icon: CircleX, key: 'f' },
       { href: '/logs', label: 'Logs', icon: ScrollText, key: 'l' },
-      {
-        href: '/approvals',
-        label: 'Approvals',
-        icon: UserCheck,
-        key: 'a',
-      },
+      { href: '/approvals', label: 'Approvals', icon: UserCheck, key: 'a' },
       { href: '/schedules', label: 'Schedules', icon: AlarmClock },
       { href: '/pending-starts', label: 'Pending starts', icon: CopyPlus },
       { href: '/jobs', label: 'Bulk jobs', icon: Layers },
@@ -64,18 +54,8 @@ export const NAVIGATION: readonly NavigationGroup[] = [
   {
     label: 'Build',
     items: [
-      {
-        href: '/sequences',
-        label: 'Sequences',
-        icon: GitBranch,
-        key: 's',
-      },
-      {
-        href: '/releases',
-        label: 'Releases',
-        icon: Rocket,
-        key: 'r',
-      },
+      { href: '/sequences', label: 'Sequences', icon: GitBranch, key: 's' },
+      { href: '/releases', label: 'Releases', icon: Rocket, key: 'r' },
     ],
   },
   {
@@ -88,12 +68,7 @@ export const NAVIGATION: readonly NavigationGroup[] = [
       { href: '/limits', label: 'Limits', icon: ShieldCheck },
       { href: '/activity', label: 'Activity', icon: History },
       { href: '/server', label: 'Server', icon: Database },
-      {
-        href: '/cells',
-        label: 'Cells',
-        icon: Boxes,
-        isOfCluster: true,
-      },
+      { href: '/cells', label: 'Cells', icon: Boxes, isOfCluster: true },
     ],
   },
 ];

@@ -1,6 +1,5 @@
 /** Finds anything from every page: instances and sequences by the search, pages, and actions. Used by keyboard. */
 
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import type { SearchHit } from 'durable-workflow-engine-client';
 import {
   ArrowLeftRight,
@@ -19,6 +18,7 @@ import {
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useEngine, useMaySee } from '../api/engine.tsx';
+import { useRead } from '../api/read.ts';
 import { StateBadge } from '../components/badge.tsx';
 import { ShortId } from '../components/copy.tsx';
 import { Dialog } from '../components/dialog.tsx';
@@ -192,14 +192,12 @@ function Option(props: {
 
 /** The hits of the search; those of the text before stay until they have come. */
 function useHits(query: string) {
-  const { client, allowed } = useEngine();
+  const { allowed } = useEngine();
   const rested = useRested(query);
   const maySearch = allowed.readAll || allowed.start;
-  const { data, isFetching, error } = useQuery({
-    queryKey: ['search.list', rested],
-    queryFn: ({ signal }) => client.search.list({ q: rested, limit: HITS_MAX }, { signal }),
+  const { data, isFetching, error } = useRead('search.list', [{ q: rested, limit: HITS_MAX }], {
     enabled: maySearch && rested !== '',
-    placeholderData: keepPreviousData,
+    keepsBefore: true,
   });
   const isShown = maySearch && query !== '';
   return {
@@ -275,75 +273,35 @@ function usePages(): readonly Entry[] {
   );
 }
 
+type Action = readonly [
+  isAllowed: boolean,
+  label: string,
+  words: string,
+  icon: LucideIcon,
+  to: string | (() => void),
+  detail?: string,
+];
+
 function useActions(): readonly Entry[] {
   const { allowed, who } = useEngine();
   const [theme, nextTheme] = useTheme();
-  const actions: readonly (Entry & { readonly isAllowed: boolean })[] = [
-    {
-      key: 'start',
-      label: 'Start an instance',
-      words: 'run new create',
-      icon: Play,
-      href: '/sequences',
-      isAllowed: allowed.start && allowed.readSequences,
-    },
-    {
-      key: 'failed',
-      label: 'Failed instances',
-      words: 'errors dead letters',
-      icon: ListTree,
-      href: hrefOf('/instances', { state: 'failed' }),
-      isAllowed: allowed.readAll || allowed.start,
-    },
-    {
-      key: 'publish',
-      label: 'New sequence',
-      words: 'publish create definition',
-      icon: Plus,
-      href: '/sequences/new',
-      isAllowed: allowed.publish,
-    },
-    {
-      key: 'release',
-      label: 'New release',
-      words: 'rollout canary create',
-      icon: Rocket,
-      href: hrefOf('/releases', { new: 'yes' }),
-      isAllowed: allowed.publish,
-    },
-    {
-      key: 'tenant',
-      label: 'Switch tenant',
-      words: 'change',
-      icon: ArrowLeftRight,
-      onChoose: switchTenant,
-      isAllowed: who.is_root,
-    },
-    {
-      key: 'theme',
-      label: 'Change theme',
-      detail: theme,
-      words: 'dark light mode',
-      icon: SunMoon,
-      onChoose: nextTheme,
-      isAllowed: true,
-    },
-    {
-      key: 'shortcuts',
-      label: 'Keyboard shortcuts',
-      words: 'keys help accessibility',
-      icon: Keyboard,
-      onChoose: listShortcuts,
-      isAllowed: true,
-    },
-    {
-      key: 'sign-out',
-      label: 'Sign out',
-      words: 'log off leave',
-      icon: LogOut,
-      onChoose: signOut,
-      isAllowed: !who.is_insecure,
-    },
+  const failed = hrefOf('/instances', { state: 'failed' });
+  const release = hrefOf('/releases', { new: 'yes' });
+  const mayStart = allowed.start && allowed.readSequences;
+  const actions: readonly Action[] = [
+    [mayStart, 'Start an instance', 'run new create', Play, '/sequences'],
+    [allowed.readAll || allowed.start, 'Failed instances', 'errors dead letters', ListTree, failed],
+    [allowed.publish, 'New sequence', 'publish create definition', Plus, '/sequences/new'],
+    [allowed.publish, 'New release', 'rollout canary create', Rocket, release],
+    [who.is_root, 'Switch tenant', 'change', ArrowLeftRight, switchTenant],
+    [true, 'Change theme', 'dark light mode', SunMoon, nextTheme, theme],
+    [true, 'Keyboard shortcuts', 'keys help accessibility', Keyboard, listShortcuts],
+    [!who.is_insecure, 'Sign out', 'log off leave', LogOut, signOut],
   ];
-  return actions.filter(({ isAllowed }) => isAllowed);
+  return actions
+    .filter(([isAllowed]) => isAllowed)
+    .map(([, label, words, icon, to, detail]) => ({
+      ...{ key: label.replaceAll(' ', '-'), label, words, icon, detail },
+      ...(typeof to === 'string' ? { href: to } : { onChoose: to }),
+    }));
 }

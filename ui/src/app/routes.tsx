@@ -6,8 +6,7 @@ import { useMaySee } from '../api/engine.tsx';
 import { Place } from '../components/later.tsx';
 import { later, loadAhead } from '../lib/load.ts';
 import { NAVIGATION } from './navigation.ts';
-import { NotAllowed } from './not-allowed.tsx';
-import { NotFound } from './not-found.tsx';
+import { NotAllowed, NotFound } from './no-page.tsx';
 
 type Load = () => Promise<{ default: ComponentType }>;
 

@@ -108,11 +108,7 @@ function Bar({ live }: { live: LiveState }) {
     <>
       <header className={styles.bar}>
         <span className={styles.opener}>
-          <IconButton
-            label="Navigation"
-            icon={<Menu size={18} aria-hidden />}
-            popoverTarget={SIDE_ID}
-          />
+          <IconButton label="Navigation" icon={Menu} size={18} popoverTarget={SIDE_ID} />
         </span>
         <EnvironmentLabel />
         {tenant === undefined ? (
@@ -134,9 +130,7 @@ function Bar({ live }: { live: LiveState }) {
           <Badge tone={tone}>{word}</Badge>
         </span>
         <ThemeButton />
-        {!who.is_insecure && (
-          <IconButton label="Sign out" icon={<LogOut size={17} aria-hidden />} onClick={signOut} />
-        )}
+        {!who.is_insecure && <IconButton label="Sign out" icon={LogOut} onClick={signOut} />}
       </header>
       {live === 'lost' && <OutageBanner />}
     </>
@@ -171,9 +165,7 @@ const THEME_ICONS: Record<Theme, typeof Sun> = { system: Monitor, light: Sun, da
 function ThemeButton() {
   const [theme, next] = useTheme();
   const Icon = THEME_ICONS[theme];
-  return (
-    <IconButton label={`Theme: ${theme}`} icon={<Icon size={17} aria-hidden />} onClick={next} />
-  );
+  return <IconButton label={`Theme: ${theme}`} icon={Icon} onClick={next} />;
 }
 
 function useMedia(query: string): boolean {

@@ -31,7 +31,7 @@ const IN_GRAPHS: readonly Row[] = [
   [['Enter'], 'Select the block'],
 ];
 
-export default function ShortcutDialog({ onClose }: { readonly onClose: () => void }) {
+export default function ShortcutDialog() {
   const maySee = useMaySee();
   const [areOn, switchTo] = useSingleKeys();
   const pages = NAVIGATION.flatMap(({ items }) => items).flatMap(
@@ -39,8 +39,8 @@ export default function ShortcutDialog({ onClose }: { readonly onClose: () => vo
       key !== undefined && maySee(href) ? [[['g', key], label]] : [],
   );
   return (
-    <Dialog title="Keyboard shortcuts" onClose={onClose}>
-      <Checkbox label="Single-key shortcuts" isChecked={areOn} onChange={switchTo} />
+    <Dialog title="Keyboard shortcuts">
+      <Checkbox label="Single-key shortcuts" value={areOn} onChange={switchTo} />
       {areOn ? (
         <>
           <Shortcuts title="Go to" rows={pages} />

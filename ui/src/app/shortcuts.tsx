@@ -4,6 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { Suspense, useEffect, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useMaySee } from '../api/engine.tsx';
+import { CloseContext } from '../components/dialog.tsx';
 import { useToast } from '../components/toasts.tsx';
 import { isShortcut } from '../lib/keys.ts';
 import { later } from '../lib/load.ts';
@@ -42,7 +43,9 @@ export function Shortcuts() {
   return (
     isListed && (
       <Suspense>
-        <ShortcutDialog onClose={() => setListed(false)} />
+        <CloseContext value={() => setListed(false)}>
+          <ShortcutDialog />
+        </CloseContext>
       </Suspense>
     )
   );

@@ -7,7 +7,7 @@ import { useLiveState } from '../api/live.tsx';
 import { ActionError, actionErrorOf, unreachable } from '../api/outcome.ts';
 import { isLeaving } from '../lib/leaving.ts';
 import { isEngineThere } from '../lib/there.ts';
-import { messageOf } from './error-box.tsx';
+import { errorText } from './error-box.tsx';
 import { releaseLists } from './steady.ts';
 import { useToast } from './toasts.tsx';
 
@@ -19,6 +19,15 @@ export interface Action<Input> {
   readonly reset: () => void;
 }
 
+export interface ActionOptions<Result, Input = void> {
+  /** The toast after success; undefined: none. */
+  readonly done?: (result: Result, input: Input) => ReactNode;
+  /** What the page does after success, such as closing a dialog. */
+  readonly onDone?: (result: Result, input: Input) => void;
+  /** A refusal may have changed something, too. */
+  readonly isReadAfterFailure?: boolean;
+}
+
 /**
  * If the engine may be unreachable, a probe is sent first: a browser cannot tell a request that was never sent from one
  * whose answer was lost.
@@ -26,15 +35,10 @@ export interface Action<Input> {
  * A component that reads `error` shows it; otherwise a failure is shown as a toast.
  *
  * @param act sends the request
- * @param options.done the toast after success; undefined: none
- * @param options.onDone what the page does after success, such as closing a dialog
  */
 export function useAction<Input, Result>(
   act: (input: Input) => PromiseLike<Result>,
-  options: {
-    readonly done?: (result: Result, input: Input) => ReactNode;
-    readonly onDone?: (result: Result, input: Input) => void;
-  } = {},
+  options: ActionOptions<Result, Input> = {},
 ): Action<Input> {
   const tell = useToast();
   const queries = useQueryClient();
@@ -60,8 +64,9 @@ export function useAction<Input, Result>(
       setTimeout(releaseLists);
     },
     onError: (error) => {
-      if (!isErrorShown.current) tell(messageOf(error), { isFailure: true });
-      if (error instanceof ActionError && error.isUnclear) void queries.invalidateQueries();
+      if (!isErrorShown.current) tell(errorText(error), { isFailure: true });
+      const isUnclear = error instanceof ActionError && error.isUnclear;
+      if (isUnclear || options.isReadAfterFailure) void queries.invalidateQueries();
     },
   });
   // A component that is gone shows nothing.

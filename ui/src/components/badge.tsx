@@ -9,6 +9,7 @@ import {
   CircleSlash,
   CircleX,
   Hourglass,
+  type LucideIcon,
 } from 'lucide-react';
 import type { ReactNode } from 'react';
 import styles from './badge.module.css';
@@ -17,18 +18,19 @@ export type Tone = 'ok' | 'info' | 'wait' | 'warn' | 'danger' | 'idle';
 
 export function Badge(props: {
   readonly tone?: Tone;
-  readonly icon?: ReactNode;
+  readonly icon?: LucideIcon;
   readonly children: ReactNode;
 }) {
+  const { tone = 'idle', icon: Icon, children } = props;
   return (
-    <span className={styles.badge} data-tone={props.tone ?? 'idle'}>
-      {props.icon}
-      {props.children}
+    <span className={styles.badge} data-tone={tone}>
+      {Icon && <Icon size={13} aria-hidden />}
+      {children}
     </span>
   );
 }
 
-const STATES: Record<InstanceState, readonly [tone: Tone, icon: typeof CircleX]> = {
+const STATES: Record<InstanceState, readonly [tone: Tone, icon: LucideIcon]> = {
   scheduled: ['idle', CircleDashed],
   running: ['info', CirclePlay],
   waiting: ['wait', Hourglass],
@@ -41,7 +43,7 @@ const STATES: Record<InstanceState, readonly [tone: Tone, icon: typeof CircleX]>
 export function StateBadge({ state }: { readonly state: InstanceState }) {
   const [tone, Icon] = STATES[state];
   return (
-    <Badge tone={tone} icon={<Icon size={13} aria-hidden />}>
+    <Badge tone={tone} icon={Icon}>
       {state}
     </Badge>
   );

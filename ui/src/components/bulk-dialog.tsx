@@ -6,7 +6,6 @@ import { type ReactNode, useId, useRef, useState } from 'react';
 import { useEngine } from '../api/engine.tsx';
 import { countOf, formatCount, formatDuration } from '../lib/format.ts';
 import { readNumber } from '../lib/numbers.ts';
-import { useAction } from './action.ts';
 import { type BulkAnswer, BulkOutcome, type BulkReach, isJob } from './bulk-outcome.tsx';
 import { ConfirmDialog } from './dialog.tsx';
 import { ErrorBox } from './error-box.tsx';
@@ -59,10 +58,9 @@ export function BulkDialog(props: {
   readonly children?: ReactNode;
   /** An instance that can be retried alone, to see whether it works now. */
   readonly probe?: string | undefined;
-  readonly onClose: () => void;
   readonly onDone?: () => void;
 }) {
-  const { action, among, children, onClose, onDone } = props;
+  const { action, among, children, onDone } = props;
   const { client } = useEngine();
   const opened = useId();
   const [probes, setProbes] = useState(0);
@@ -87,15 +85,6 @@ export function BulkDialog(props: {
     retry: false,
   });
   const [answer, setAnswer] = useState<{ readonly told: BulkAnswer; readonly begunAt: number }>();
-  const act = useAction(
-    async (begunAt: number) => ({ told: await client.instances.batchAction(body), begunAt }),
-    {
-      onDone: (answered) => {
-        onDone?.();
-        setAnswer(answered);
-      },
-    },
-  );
   const repeating = count.data?.repeats_effects ?? 0;
   const isRetry = action === 'retry' || action === 'resume';
   const counted = count.data?.isCounting === false ? count.data.applied : undefined;
@@ -108,9 +97,7 @@ export function BulkDialog(props: {
       setPlan('all');
       setAnswer(undefined);
     };
-    return (
-      <BulkOutcome answer={told} {...{ done, reach, begunAt, probe, onClose }} onGoOn={goOn} />
-    );
+    return <BulkOutcome answer={told} {...{ done, reach, begunAt, probe }} onGoOn={goOn} />;
   }
   return (
     <ConfirmDialog
@@ -118,11 +105,15 @@ export function BulkDialog(props: {
       {...(action === 'cancel' && { keep: 'Keep them' })}
       action={counted === undefined ? verb : `${verb} ${countOf(counted, 'instance')}`}
       kind={action === 'cancel' || repeating > 0 ? 'danger' : 'primary'}
-      isBusy={act.isBusy}
       isDisabled={!counted || isPaceWrong}
-      error={act.error}
-      onConfirm={() => act.run(Date.now())}
-      onClose={onClose}
+      act={async () => {
+        const begunAt = Date.now();
+        return { told: await client.instances.batchAction(body), begunAt };
+      }}
+      onDone={(answered) => {
+        onDone?.();
+        setAnswer(answered);
+      }}
     >
       {children}
       {action === 'retry' && props.probe !== undefined && (
@@ -140,7 +131,7 @@ export function BulkDialog(props: {
       {isRetry && (
         <Checkbox
           label="Include children whose parents have continued without them"
-          isChecked={orphans}
+          value={orphans}
           onChange={setOrphans}
         />
       )}

@@ -1,17 +1,16 @@
 /** The result of a bulk change: how many instances it reached, which were refused and why, and links to them. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { BatchActionResult, BulkJob } from 'durable-workflow-engine-client';
 import { Link } from 'wouter';
-import { useEngine } from '../api/engine.tsx';
+import { useRead } from '../api/read.ts';
 import { hrefOf } from '../lib/address.ts';
 import { countOf, formatCount } from '../lib/format.ts';
 import { outcomeText } from '../lib/outcome-text.ts';
 import { StateBadge } from './badge.tsx';
 import styles from './bulk-outcome.module.css';
 import { Button } from './button.tsx';
-import { ShortId } from './copy.tsx';
-import { Dialog } from './dialog.tsx';
+import { Dialog, useClose } from './dialog.tsx';
+import { InstanceLink } from './instance-link.tsx';
 import { Loaded, NotReadAgain } from './loaded.tsx';
 import { useJob } from './retry-outcome.tsx';
 
@@ -42,17 +41,17 @@ export function BulkOutcome(props: {
   readonly probe?: string | undefined;
   /** Retries the others after the probe. */
   readonly onGoOn: () => void;
-  readonly onClose: () => void;
 }) {
-  const { answer, done, reach, begunAt, probe, onGoOn, onClose } = props;
+  const { answer, done, reach, begunAt, probe, onGoOn } = props;
   const id = isJob(answer) ? answer.id : (answer.job_id ?? '');
   const job = useJob(id);
+  const close = useClose();
   // The answer of a change that did not become a job has more to say.
   const seen = isJob(answer) ? (job.data ?? answer) : answer;
   const isGoingOn = isJob(seen) && seen.ended_at === null;
   const since = new Date(begunAt - CLOCKS_APART_MS).toISOString();
   return (
-    <Dialog title="Result of the bulk change" onClose={onClose}>
+    <Dialog title="Result of the bulk change">
       <div role="status" className={styles.parts}>
         <p>
           {sentenceOf(seen, done)}
@@ -78,7 +77,7 @@ export function BulkOutcome(props: {
       )}
       <p className={styles.actions}>
         {probe !== undefined && <Button onClick={onGoOn}>Retry the others…</Button>}
-        <Button kind="primary" onClick={onClose}>
+        <Button kind="primary" onClick={close}>
           Done
         </Button>
       </p>
@@ -88,20 +87,13 @@ export function BulkOutcome(props: {
 
 /** The result of one retried instance, live. */
 function Probe({ id }: { readonly id: string }) {
-  const { client } = useEngine();
-  const instance = useQuery({
-    queryKey: ['instances.get', id],
-    queryFn: ({ signal }) => client.instances.get(id, { signal }),
-    meta: { live: id },
-  });
+  const instance = useRead('instances.get', [id], { live: id });
   return (
     <Loaded query={instance} height={24}>
       {({ state, failure }) => (
         <p role="status">
-          <Link href={`/instances/${id}`}>
-            <ShortId id={id} />
-          </Link>{' '}
-          <StateBadge state={state} /> {state === 'failed' && failure?.message}
+          <InstanceLink id={id} /> <StateBadge state={state} />{' '}
+          {state === 'failed' && failure?.message}
         </p>
       )}
     </Loaded>
@@ -125,10 +117,7 @@ function Refusals({ answer }: { readonly answer: BulkAnswer }) {
     <ul aria-label="Refused" className={styles.refused}>
       {refusals.map(({ instance_id, error }) => (
         <li key={instance_id}>
-          <Link href={`/instances/${instance_id}`}>
-            <ShortId id={instance_id} />
-          </Link>{' '}
-          {error}
+          <InstanceLink id={instance_id} /> {error}
         </li>
       ))}
       {more > 0 && (

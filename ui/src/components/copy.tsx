@@ -20,7 +20,7 @@ export function CopyButton({ text, label }: { readonly text: string; readonly la
   return (
     <IconButton
       label={state === 'copied' ? 'Copied' : label}
-      icon={<Icon size={15} aria-hidden />}
+      icon={Icon}
       onClick={async () => {
         try {
           await navigator.clipboard.writeText(text);

@@ -1,7 +1,7 @@
 /** Shows an error with the engine's message, status, code and request id. */
 
 import { EngineError } from 'durable-workflow-engine-client';
-import { TriangleAlert } from 'lucide-react';
+import { type LucideIcon, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { ActionError } from '../api/outcome.ts';
 import { Button } from './button.tsx';
@@ -28,6 +28,10 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** The message with the details, where there is only room for a text. */
+export const errorText = (error: unknown) =>
+  [messageOf(error), detailOf(error)].filter(Boolean).join(' · ');
+
 function detailOf(error: unknown): string {
   if (error instanceof ActionError) return detailOf(error.cause);
   if (!(error instanceof EngineError)) return '';
@@ -40,12 +44,13 @@ function detailOf(error: unknown): string {
 /** Shown for an empty list: why it is empty, and what to do next. */
 export function Empty(props: {
   readonly title: string;
-  readonly icon?: ReactNode;
+  readonly icon?: LucideIcon | undefined;
   readonly children?: ReactNode;
 }) {
+  const { icon: Icon } = props;
   return (
     <div className={styles.empty}>
-      {props.icon}
+      {Icon && <Icon size={26} aria-hidden />}
       <h2>{props.title}</h2>
       {props.children}
     </div>

@@ -261,7 +261,7 @@ export function Select<Value extends string>(
 
 export function Checkbox(props: {
   readonly label: ReactNode;
-  readonly isChecked: boolean;
+  readonly value: boolean;
   readonly onChange: (isChecked: boolean) => void;
   readonly ref?: Ref<HTMLInputElement> | undefined;
 }) {
@@ -270,7 +270,7 @@ export function Checkbox(props: {
       <input
         ref={props.ref}
         type="checkbox"
-        checked={props.isChecked}
+        checked={props.value}
         onChange={(event) => props.onChange(event.target.checked)}
       />
       <span>{props.label}</span>
@@ -282,10 +282,10 @@ export function Checkbox(props: {
 export function Choices<Value extends string>(props: {
   readonly legend: string;
   readonly options: readonly { readonly value: Value; readonly label: ReactNode }[];
-  readonly chosen: readonly Value[];
+  readonly value: readonly Value[];
   readonly onChange: (chosen: readonly Value[]) => void;
 }) {
-  const { legend, options, chosen, onChange } = props;
+  const { legend, options, value: chosen, onChange } = props;
   const id = useId();
   const [isAsked, setAsked] = useState(false);
   const doubt = chosen.length === 0 ? 'Choose at least one' : undefined;
@@ -303,7 +303,7 @@ export function Choices<Value extends string>(props: {
           key={value}
           ref={at === 0 ? first : undefined}
           label={label}
-          isChecked={chosen.includes(value)}
+          value={chosen.includes(value)}
           onChange={(isChosen) =>
             onChange(isChosen ? [...chosen, value] : chosen.filter((other) => other !== value))
           }

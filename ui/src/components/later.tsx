@@ -1,38 +1,35 @@
 /** Large components that the first paint does not need, loaded when first shown. */
 
-import { type ComponentProps, Suspense } from 'react';
+import { type ComponentProps, type ComponentType, Suspense } from 'react';
 import { later } from '../lib/load.ts';
 import styles from './loaded.module.css';
 
-const LazyChart = later(() => import('./chart.tsx'));
-const LazyEditor = later(() => import('./editor.tsx'));
-const LazyTextDiff = later(() => import('./text-diff.tsx'));
-
-export function Chart(props: ComponentProps<typeof LazyChart>) {
-  return (
-    <Suspense fallback={<Place height={(props.height ?? 180) + 30} />}>
-      <LazyChart {...props} />
-    </Suspense>
-  );
+/** @param height the space that is reserved until it is loaded, in pixels */
+// biome-ignore lint/suspicious/noExplicitAny: as React has it, so that properties are inferred
+export function laterIn<Part extends ComponentType<any>>(
+  load: () => Promise<{ default: Part }>,
+  height: number | ((props: ComponentProps<Part>) => number),
+) {
+  const Lazy = later(load);
+  // biome-ignore lint/correctness/noComponentHookFactories: called once for a part, in its module
+  return function Later(props: ComponentProps<Part>) {
+    const reserved = typeof height === 'number' ? height : height(props);
+    return (
+      <Suspense fallback={<Place height={reserved} />}>
+        <Lazy {...props} />
+      </Suspense>
+    );
+  };
 }
 
+export const Chart = laterIn(
+  () => import('./chart.tsx'),
+  ({ height = 180 }) => height + 30,
+);
 /** JSON editor that marks errors where they are. */
-export function Editor(props: ComponentProps<typeof LazyEditor>) {
-  return (
-    <Suspense fallback={<Place height={320} />}>
-      <LazyEditor {...props} />
-    </Suspense>
-  );
-}
-
+export const Editor = laterIn(() => import('./editor.tsx'), 320);
 /** Two texts with their differences marked. */
-export function TextDiff(props: ComponentProps<typeof LazyTextDiff>) {
-  return (
-    <Suspense fallback={<Place height={320} />}>
-      <LazyTextDiff {...props} />
-    </Suspense>
-  );
-}
+export const TextDiff = laterIn(() => import('./text-diff.tsx'), 320);
 
 export function Place({ height }: { readonly height: number }) {
   return <div className={styles.place} style={{ minHeight: height }} aria-busy />;

@@ -8,8 +8,10 @@ import {
 } from '@tanstack/react-query';
 import type { Page } from 'durable-workflow-engine-client';
 import type { ReactNode } from 'react';
+import { useEngine } from '../api/engine.tsx';
+import { type ArgumentsOf, call, type OperationName, type ResultOf } from '../api/read.ts';
 import { useFilters } from '../lib/address.ts';
-import type { PageAsked } from '../lib/offset.ts';
+import { type PageAsked, pageByOffset } from '../lib/offset.ts';
 import { Empty } from './error-box.tsx';
 import styles from './list.module.css';
 import { LiveTable } from './live-table.tsx';
@@ -31,27 +33,56 @@ export interface ListQuery<Row> {
   readonly onPage: (cursor: string | undefined) => void;
 }
 
+export interface ListOptions<Row> {
+  /** Name in the address, if a page has several lists. */
+  readonly cursorName?: string;
+  /** Read again when instances change, or when this one does. */
+  readonly live?: boolean | string;
+  /** Whether it is read at all. */
+  readonly enabled?: boolean;
+  /** Rows of a page. */
+  readonly limit?: number;
+  /** For rows whose changes are not changes of instances. */
+  readonly refetchInterval?: UseQueryOptions<Page<Row>>['refetchInterval'];
+}
+
+type RowOf<Name extends OperationName> = ResultOf<Name> extends Page<infer Row> ? Row : never;
+
+/** Reads one page of the list of an operation. @param args of the operation; the query comes last */
+export function useList<Name extends OperationName>(
+  name: Name,
+  args: ArgumentsOf<Name>,
+  options: ListOptions<RowOf<Name>> & {
+    /** The operation has no cursors. */
+    readonly isByOffset?: boolean;
+  } = {},
+): ListQuery<RowOf<Name>> {
+  const { client } = useEngine();
+  const given: readonly unknown[] = args;
+  const [before, query] = [given.slice(0, -1), given.at(-1) as object];
+  return useListOf<RowOf<Name>>(
+    [name, ...given],
+    (page, { signal }) => {
+      const read = (asked: object) => {
+        const own = [...before, { ...query, ...asked }] as unknown as ArgumentsOf<Name>;
+        return call(client, name, own, { signal }) as Promise<Page<RowOf<Name>>>;
+      };
+      return options.isByOffset ? pageByOffset(page, read) : read(page);
+    },
+    options,
+  );
+}
+
 /**
  * Reads one page of a list. The cursor is in the address, and the previous page stays until the next one has loaded.
  *
  * @param key of the query: the operation and its filters
- * @param read reads the page, such as `(page, options) => client.cron.list(page, options)`
- * @param options.cursorName name in the address, if a page has several lists
- * @param options.live read again when instances change, or when this one does
- * @param options.enabled whether it is read at all
- * @param options.refetchInterval for rows whose changes are not changes of instances
+ * @param read reads the page
  */
-export function useList<Row>(
+export function useListOf<Row>(
   key: readonly unknown[],
   read: (page: PageAsked, options: { readonly signal: AbortSignal }) => PromiseLike<Page<Row>>,
-  options: {
-    readonly cursorName?: string;
-    readonly live?: boolean | string;
-    readonly enabled?: boolean;
-    /** Rows of a page. */
-    readonly limit?: number;
-    readonly refetchInterval?: UseQueryOptions<Page<Row>>['refetchInterval'];
-  } = {},
+  options: ListOptions<Row> = {},
 ): ListQuery<Row> {
   const { cursorName = 'cursor', live, enabled = true, refetchInterval = false } = options;
   const { limit = ROWS_A_PAGE } = options;
@@ -94,7 +125,7 @@ function isCut<Row>({ items, nextCursor }: Page<Row>): boolean {
   return items.length === 0 && nextCursor !== undefined;
 }
 
-interface ListTableProps<Row> {
+export interface ListTableProps<Row> {
   readonly list: ListQuery<Row>;
   readonly label: string;
   readonly columns: readonly Column<Row>[];

@@ -1,12 +1,10 @@
 /** Lines that steps have logged, and the filters for them. */
 
 import type { StepLogLine } from 'durable-workflow-engine-client';
-import { ScrollText } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { useFilters } from '../lib/address.ts';
 import { formatClock, formatInstant } from '../lib/format.ts';
 import { Badge, type Tone } from './badge.tsx';
-import { Button } from './button.tsx';
 import { FilterField, Select } from './field.tsx';
 import styles from './log-lines.module.css';
 
@@ -51,20 +49,6 @@ export function LineFields() {
         onChange={(next) => change({ level: next, line: undefined })}
       />
     </>
-  );
-}
-
-/** Whether new lines appear by themselves, newest first. */
-export function TailButton(props: { readonly isOn: boolean; readonly onToggle: () => void }) {
-  return (
-    <Button
-      kind={props.isOn ? 'plain' : 'quiet'}
-      icon={<ScrollText size={15} aria-hidden />}
-      aria-pressed={props.isOn}
-      onClick={props.onToggle}
-    >
-      Tail
-    </Button>
   );
 }
 

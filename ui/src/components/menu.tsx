@@ -1,13 +1,12 @@
 /** Further actions behind one button. The browser's popover closes on Escape and on a click elsewhere. */
 
 import { ChevronDown } from 'lucide-react';
-import { type KeyboardEvent, type ReactNode, useId, useRef } from 'react';
+import { type KeyboardEvent, useId, useRef } from 'react';
 import { Button } from './button.tsx';
 import styles from './menu.module.css';
 
 export interface MenuItem {
   readonly label: string;
-  readonly icon?: ReactNode;
   readonly isDangerous?: boolean;
   readonly onChoose: () => void;
 }
@@ -45,7 +44,7 @@ export function Menu(props: { readonly label: string; readonly items: readonly M
           if (event.newState === 'open') list.current?.querySelector('button')?.focus();
         }}
       >
-        {props.items.map(({ label, icon, isDangerous, onChoose }) => (
+        {props.items.map(({ label, isDangerous, onChoose }) => (
           <button
             key={label}
             type="button"
@@ -56,7 +55,6 @@ export function Menu(props: { readonly label: string; readonly items: readonly M
               onChoose();
             }}
           >
-            {icon}
             {label}
           </button>
         ))}

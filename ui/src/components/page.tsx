@@ -1,7 +1,7 @@
 /** The layout of every page: header, panels, facts and tabs. */
 
 import { type ReactNode, useEffect, useId, useRef } from 'react';
-import { Link } from 'wouter';
+import { Link, useParams } from 'wouter';
 import styles from './page.module.css';
 import { type TabMark, useTabMark } from './tab-mark.ts';
 
@@ -77,44 +77,52 @@ export function Panel(props: {
   );
 }
 
-export type Fact = readonly [name: string, value: ReactNode];
+/** Values by their names; without those that are undefined or false. */
+export type FactValues = Readonly<Record<string, ReactNode>>;
 
 /** Names and values, side by side where there is room. */
-export function Facts({ facts }: { readonly facts: readonly (Fact | false | undefined)[] }) {
+export function Facts({ facts }: { readonly facts: FactValues }) {
+  const shown = Object.entries(facts).filter(([, value]) => value !== undefined && value !== false);
   return (
     <dl className={styles.facts}>
-      {facts.map(
-        (fact) =>
-          fact && (
-            <div key={fact[0]}>
-              <dt>{fact[0]}</dt>
-              <dd>{fact[1]}</dd>
-            </div>
-          ),
-      )}
+      {shown.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
     </dl>
   );
 }
 
-/** Tabs of a page, each with its own address. */
-export function Tabs(props: {
-  readonly label: string;
-  readonly tabs: readonly { readonly href: string; readonly label: ReactNode }[];
-  /** The address of the selected tab. */
-  readonly current: string;
-}) {
-  return (
-    <nav className={styles.tabs} aria-label={props.label}>
-      {props.tabs.map(({ href, label }) => (
+export type Tab<Part> = readonly [name: string, label: string, part: Part];
+
+/**
+ * Tabs of a page, each with its own address.
+ *
+ * @param base address of the page; the name of a tab follows, but for the first
+ * @returns the tabs, and the part that the address names
+ */
+export function useTabs<Part>(
+  label: string,
+  base: string,
+  tabs: readonly Tab<Part>[],
+): readonly [tabs: ReactNode, part: Part] {
+  const { tab = '' } = useParams();
+  const current = tabs.find(([name]) => name === tab) ?? (tabs[0] as Tab<Part>);
+  return [
+    <nav key="tabs" className={styles.tabs} aria-label={label}>
+      {tabs.map((one) => (
         <Link
-          key={href}
-          href={href}
+          key={one[0]}
+          href={one[0] === '' ? base : `${base}/${one[0]}`}
           className={styles.tab}
-          aria-current={href === props.current ? 'page' : undefined}
+          aria-current={one === current ? 'page' : undefined}
         >
-          {label}
+          {one[1]}
         </Link>
       ))}
-    </nav>
-  );
+    </nav>,
+    current[2],
+  ];
 }

@@ -1,8 +1,7 @@
 /** What became of the instances that a job has retried, read from the engine as they change. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { BulkJob } from 'durable-workflow-engine-client';
-import { useEngine } from '../api/engine.tsx';
+import { useRead } from '../api/read.ts';
 import { outcomeText } from '../lib/outcome-text.ts';
 
 /** The engine reads the state of each retried instance for it. */
@@ -19,14 +18,12 @@ export function isOfInterest(job: BulkJob, now: number): boolean {
 }
 
 export function useJob(id: string) {
-  const { client } = useEngine();
-  return useQuery({
-    queryKey: ['bulkJobs.get', id],
-    queryFn: ({ signal }) => client.bulkJobs.get(id, { signal }),
+  return useRead('bulkJobs.get', [id], {
     enabled: id !== '',
     // The progress of a job over skipped instances changes none.
     refetchInterval: ({ state }) => (state.data?.ended_at == null ? PACE_MS : false),
-    meta: { live: 'all', paceMs: PACE_MS },
+    live: 'all',
+    paceMs: PACE_MS,
   });
 }
 

@@ -29,7 +29,7 @@ export const STATE_LOOKS: Readonly<Record<DrawnState, readonly [tone: Tone, icon
 export function StateMark({ state, text }: { readonly state: DrawnState; readonly text?: string }) {
   const [tone, Icon] = STATE_LOOKS[state];
   return (
-    <Badge tone={tone} icon={<Icon size={13} aria-hidden />}>
+    <Badge tone={tone} icon={Icon}>
       {text ?? state}
     </Badge>
   );

@@ -137,7 +137,7 @@ function ChangeItem(props: {
 function ChangeMark({ kind, text }: { readonly kind: ChangeKind; readonly text: string }) {
   const [tone, Icon] = LOOKS[kind];
   return (
-    <Badge tone={tone} icon={<Icon size={13} aria-hidden />}>
+    <Badge tone={tone} icon={Icon}>
       {text}
     </Badge>
   );

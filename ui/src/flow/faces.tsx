@@ -37,6 +37,8 @@ export type FaceOf = (path: string) => Face | undefined;
 
 /** How blocks are shown, and which one is selected. */
 export interface View {
+  /** Groups of which the blocks inside are shown. */
+  readonly open: ReadonlySet<string>;
   readonly faceOf: FaceOf;
   readonly selected: string | null;
   readonly onSelect: (path: string) => void;
@@ -48,6 +50,7 @@ export interface View {
 }
 
 export const ViewContext = createContext<View>({
+  open: new Set(),
   faceOf: () => undefined,
   selected: null,
   onSelect: () => undefined,

@@ -269,19 +269,11 @@ function Controls({ drawing }: { readonly drawing: Drawing }) {
   const whole = { x: 0, y: 0, width: drawing.width, height: drawing.height };
   return (
     <Panel position="top-right" className={styles.controls ?? ''}>
-      <IconButton
-        label="Zoom in"
-        icon={<ZoomIn size={16} aria-hidden />}
-        onClick={() => zoomIn()}
-      />
-      <IconButton
-        label="Zoom out"
-        icon={<ZoomOut size={16} aria-hidden />}
-        onClick={() => zoomOut()}
-      />
+      <IconButton label="Zoom in" icon={ZoomIn} onClick={() => zoomIn()} />
+      <IconButton label="Zoom out" icon={ZoomOut} onClick={() => zoomOut()} />
       <IconButton
         label="Fit to view"
-        icon={<Maximize size={16} aria-hidden />}
+        icon={Maximize}
         onClick={() => fitBounds(whole, { padding: 0.05 })}
       />
     </Panel>

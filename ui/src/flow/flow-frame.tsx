@@ -10,7 +10,7 @@ import {
   useState,
   useSyncExternalStore,
 } from 'react';
-import { Button } from '../components/button.tsx';
+import { Toggle } from '../components/button.tsx';
 import { Place } from '../components/later.tsx';
 import { later } from '../lib/load.ts';
 import { type FaceOf, ViewContext } from './faces.tsx';
@@ -45,8 +45,8 @@ export function FlowFrame(props: {
   const found = useMemo(() => new Set(search.paths), [search.paths]);
   const target = search.at === undefined ? null : (search.paths[search.at] ?? null);
   const view = useMemo(
-    () => ({ faceOf, selected, onSelect, onToggle: toggle, found, target }),
-    [faceOf, selected, onSelect, toggle, found, target],
+    () => ({ open, faceOf, selected, onSelect, onToggle: toggle, found, target }),
+    [open, faceOf, selected, onSelect, toggle, found, target],
   );
   return (
     <ViewContext value={view}>
@@ -54,22 +54,12 @@ export function FlowFrame(props: {
         <div className={styles.tools}>
           {!isNarrow && (
             <fieldset className={styles.switch} aria-label="View as">
-              <Button
-                kind={prefersList ? 'quiet' : 'plain'}
-                icon={<Network size={15} aria-hidden />}
-                aria-pressed={!prefersList}
-                onClick={() => setPrefersList(false)}
-              >
+              <Toggle icon={Network} isOn={!prefersList} onClick={() => setPrefersList(false)}>
                 Graph
-              </Button>
-              <Button
-                kind={prefersList ? 'plain' : 'quiet'}
-                icon={<List size={15} aria-hidden />}
-                aria-pressed={prefersList}
-                onClick={() => setPrefersList(true)}
-              >
+              </Toggle>
+              <Toggle icon={List} isOn={prefersList} onClick={() => setPrefersList(true)}>
                 List
-              </Button>
+              </Toggle>
             </fieldset>
           )}
           <SearchField search={search} />
@@ -77,7 +67,7 @@ export function FlowFrame(props: {
           {props.tools}
         </div>
         {isNarrow || prefersList ? (
-          <FlowList outline={outline} open={open} label={label} />
+          <FlowList outline={outline} label={label} />
         ) : (
           <Suspense fallback={<Place height={480} />}>
             <FlowCanvas drawing={drawing} label={label} />
@@ -108,15 +98,14 @@ function Depths(props: {
         Depth
       </span>
       {DEPTHS.map((one) => (
-        <Button
+        <Toggle
           key={one.label}
-          kind={one.depth === depth ? 'plain' : 'quiet'}
+          isOn={one.depth === depth}
           aria-label={one.depth === Number.POSITIVE_INFINITY ? 'All levels' : `Depth ${one.depth}`}
-          aria-pressed={one.depth === depth}
           onClick={() => onChange(one.depth)}
         >
           {one.label}
-        </Button>
+        </Toggle>
       ))}
     </fieldset>
   );

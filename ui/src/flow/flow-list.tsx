@@ -9,15 +9,11 @@ import { isGroup } from './layout.ts';
 import { LookIcon } from './look-icon.tsx';
 import type { Outline, OutlineBlock } from './outline.ts';
 
-export function FlowList(props: {
-  readonly outline: Outline;
-  readonly open: ReadonlySet<string>;
-  readonly label: string;
-}) {
-  const { outline, open, label } = props;
+export function FlowList(props: { readonly outline: Outline; readonly label: string }) {
+  const { outline, label } = props;
   return (
     <ul className={styles.list} aria-label={label}>
-      <Items blocks={[...outline.blocks, ...outline.hooks]} open={open} />
+      <Items blocks={[...outline.blocks, ...outline.hooks]} />
     </ul>
   );
 }
@@ -28,32 +24,22 @@ const holds =
     selected === path || selected?.startsWith(`${path}/`);
 
 /** Renders one chunk, extended to include the selected block or the block that contains it. */
-function Items(props: {
-  readonly blocks: readonly OutlineBlock[];
-  readonly open: ReadonlySet<string>;
-}) {
-  const { blocks, open } = props;
+function Items({ blocks }: { readonly blocks: readonly OutlineBlock[] }) {
   const { selected, target } = useView();
   const at = blocks.findIndex(holds(target ?? selected));
   const [shown, more] = useChunk(blocks.length, at + 1);
   return (
     <>
       {blocks.slice(0, shown).map((block) => (
-        <Item key={block.path} block={block} open={open} />
+        <Item key={block.path} block={block} />
       ))}
       {more && <li>{more}</li>}
     </>
   );
 }
 
-function Item({
-  block,
-  open,
-}: {
-  readonly block: OutlineBlock;
-  readonly open: ReadonlySet<string>;
-}) {
-  const { faceOf, selected, onSelect, onToggle, found, target } = useView();
+function Item({ block }: { readonly block: OutlineBlock }) {
+  const { open, faceOf, selected, onSelect, onToggle, found, target } = useView();
   const row = useRef<HTMLDivElement>(null);
   const isTarget = target === block.path;
   useEffect(() => {
@@ -112,18 +98,12 @@ function Item({
           </span>
         </button>
       </div>
-      {isOpen && <Slots block={block} open={open} />}
+      {isOpen && <Slots block={block} />}
     </li>
   );
 }
 
-function Slots({
-  block,
-  open,
-}: {
-  readonly block: OutlineBlock;
-  readonly open: ReadonlySet<string>;
-}) {
+function Slots({ block }: { readonly block: OutlineBlock }) {
   const { selected, target } = useView();
   const { slots } = block;
   const at = slots.findIndex(({ blocks }) => blocks.some(holds(target ?? selected)));
@@ -132,7 +112,7 @@ function Slots({
     <ul className={styles.list}>
       {slots.slice(0, shown).map((slot) =>
         block.arrangement === 'body' ? (
-          <Items key={slot.key} blocks={slot.blocks} open={open} />
+          <Items key={slot.key} blocks={slot.blocks} />
         ) : (
           <li key={slot.key}>
             <span className={styles.slot}>{slot.label}</span>
@@ -140,7 +120,7 @@ function Slots({
               <span className={styles.nothing}>nothing</span>
             ) : (
               <ul className={styles.list}>
-                <Items blocks={slot.blocks} open={open} />
+                <Items blocks={slot.blocks} />
               </ul>
             )}
           </li>

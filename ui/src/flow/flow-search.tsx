@@ -63,16 +63,8 @@ export function SearchField({ search }: { readonly search: Search }) {
       </span>
       {count > 0 && (
         <>
-          <IconButton
-            label="Previous match"
-            icon={<ChevronUp size={15} aria-hidden />}
-            onClick={() => go(-1)}
-          />
-          <IconButton
-            label="Next match"
-            icon={<ChevronDown size={15} aria-hidden />}
-            onClick={() => go(1)}
-          />
+          <IconButton label="Previous match" icon={ChevronUp} onClick={() => go(-1)} />
+          <IconButton label="Next match" icon={ChevronDown} onClick={() => go(1)} />
         </>
       )}
     </search>

@@ -19,7 +19,7 @@ import {
   ZoomOut,
 } from 'lucide-react';
 import { useMemo, useRef, useState } from 'react';
-import { Button, IconButton } from '../components/button.tsx';
+import { Button, IconButton, Toggle } from '../components/button.tsx';
 import { countOf, formatCount, formatDuration } from '../lib/format.ts';
 import { useKnownNow } from '../lib/now.ts';
 import { tickText } from '../lib/ticks.ts';
@@ -106,24 +106,14 @@ function Chart(props: TimelineProps & { readonly now: number }) {
   return (
     <div className={styles.timeline}>
       <div className={styles.tools}>
-        <Button
-          icon={<Table2 size={15} aria-hidden />}
-          aria-pressed={isTable}
-          kind={isTable ? 'plain' : 'quiet'}
-          onClick={() => setTable(!isTable)}
-        >
+        <Toggle icon={Table2} isOn={isTable} onClick={() => setTable(!isTable)}>
           Table
-        </Button>
+        </Toggle>
         {!isTable && <Zoom shown={shown} whole={whole} onRange={setRange} />}
         {!isTable && (
-          <Button
-            icon={<Route size={15} aria-hidden />}
-            aria-pressed={isCritical}
-            kind={isCritical ? 'plain' : 'quiet'}
-            onClick={() => setCritical(!isCritical)}
-          >
+          <Toggle icon={Route} isOn={isCritical} onClick={() => setCritical(!isCritical)}>
             Critical path
-          </Button>
+          </Toggle>
         )}
         {!isTable && props.onOrder && hasLoops(outline) && (
           <Order order={order} onOrder={props.onOrder} />
@@ -335,37 +325,28 @@ function Pages(props: {
 }) {
   const { key, depth, page, pages, range } = props.row;
   const loop = key.slice(0, key.lastIndexOf('['));
-  const go = (to: number) => props.onPage(loop, to);
+  const last = pages - 1;
+  const buttons = [
+    ['First', ChevronsLeft, -1, 0],
+    ['Earlier', ChevronLeft, -1, page - 1],
+    ['Later', ChevronRight, 1, page + 1],
+    ['Last', ChevronsRight, 1, last],
+  ] as const;
   return (
     <div className={styles.pages} style={{ paddingInlineStart: 22 + 14 * Math.min(depth, 6) }}>
       <span>{pagesText(props.row)}</span>
-      <IconButton
-        label="First iterations"
-        icon={<ChevronsLeft size={15} aria-hidden />}
-        disabled={page === 0}
-        onClick={() => go(0)}
-      />
-      <IconButton
-        label="Earlier iterations"
-        icon={<ChevronLeft size={15} aria-hidden />}
-        disabled={page === 0}
-        onClick={() => go(page - 1)}
-      />
-      <IconButton
-        label="Later iterations"
-        icon={<ChevronRight size={15} aria-hidden />}
-        disabled={page === pages - 1}
-        onClick={() => go(page + 1)}
-      />
-      <IconButton
-        label="Last iterations"
-        icon={<ChevronsRight size={15} aria-hidden />}
-        disabled={page === pages - 1}
-        onClick={() => go(pages - 1)}
-      />
+      {buttons.map(([label, icon, by, to]) => (
+        <IconButton
+          key={label}
+          label={`${label} iterations`}
+          icon={icon}
+          disabled={page === (by < 0 ? 0 : last)}
+          onClick={() => props.onPage(loop, to)}
+        />
+      ))}
       <IconButton
         label="Zoom to these iterations"
-        icon={<ScanSearch size={15} aria-hidden />}
+        icon={ScanSearch}
         onClick={() => props.onRange(range)}
       />
     </div>
@@ -381,36 +362,31 @@ function Zoom(props: {
 }) {
   const { shown, whole, onRange } = props;
   const middle = (shown.from + shown.to) / 2;
-  const size = 16;
   return (
     <fieldset className={styles.zoom} aria-label="Time shown">
       <IconButton
         label="Earlier"
-        icon={<ChevronLeft size={size} aria-hidden />}
+        icon={ChevronLeft}
         disabled={shown.from <= whole.from}
         onClick={() => onRange(panned(shown, whole, -0.5))}
       />
       <IconButton
         label="Later"
-        icon={<ChevronRight size={size} aria-hidden />}
+        icon={ChevronRight}
         disabled={shown.to >= whole.to}
         onClick={() => onRange(panned(shown, whole, 0.5))}
       />
       <IconButton
         label="Zoom in"
-        icon={<ZoomIn size={size} aria-hidden />}
+        icon={ZoomIn}
         onClick={() => onRange(zoomed(shown, whole, 0.5, middle))}
       />
       <IconButton
         label="Zoom out"
-        icon={<ZoomOut size={size} aria-hidden />}
+        icon={ZoomOut}
         onClick={() => onRange(zoomed(shown, whole, 2, middle))}
       />
-      <IconButton
-        label="Fit to view"
-        icon={<Maximize size={size} aria-hidden />}
-        onClick={() => onRange(null)}
-      />
+      <IconButton label="Fit to view" icon={Maximize} onClick={() => onRange(null)} />
     </fieldset>
   );
 }

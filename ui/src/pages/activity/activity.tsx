@@ -2,22 +2,21 @@
 
 import type { Action, ActionsListQuery } from 'durable-workflow-engine-client';
 import { History } from 'lucide-react';
-import { useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine, useMaySee } from '../../api/engine.tsx';
-import { Button } from '../../components/button.tsx';
-import { Empty } from '../../components/error-box.tsx';
+import { DialogButton } from '../../components/act.tsx';
 import { FieldRow, FilterField, Select } from '../../components/field.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
-import { Page, Panel } from '../../components/page.tsx';
+import { useListOf } from '../../components/list.tsx';
+import { ListPanel } from '../../components/list-panel.tsx';
+import { Page } from '../../components/page.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
-import { useFilters } from '../../lib/address.ts';
+import { chosenIn, useFilters } from '../../lib/address.ts';
 import { wordsOf } from '../../lib/format.ts';
 import { AGES, sinceOf } from '../instances/filters.ts';
 import { partsOf, shortSummaryOf } from './action-text.ts';
 import { UndoDialog } from './undo-dialog.tsx';
-import { placeOf, type Undoing, undoingOf } from './undoing.ts';
+import { placeOf, undoingOf } from './undoing.ts';
 
 /** Changes of instances wake the page at once; those of settings do not. */
 const READ_EVERY_MS = 10_000;
@@ -32,7 +31,7 @@ const KIND_NAMES: Partial<Record<string, string>> = {
   api_key: 'API key',
 };
 const KIND_OPTIONS = [
-  { value: '', label: 'Everything' },
+  { value: '' as const, label: 'Everything' },
   ...KINDS.map((value) => ({ value, label: KIND_NAMES[value] ?? wordsOf(value) })),
 ];
 
@@ -63,79 +62,54 @@ const COLUMNS: readonly Column<Action>[] = [
   { name: 'What', cell: (action) => <What action={action} /> },
 ];
 
-type Asked = { readonly action: Action; readonly undoing: Undoing };
-
 export default function Activity() {
   const { client, allowed } = useEngine();
-  const [filters, change] = useFilters();
-  const [asked, setAsked] = useState<Asked>();
-  const { by, kind, target, since } = filters;
+  const [{ by, kind, target, since }, , at] = useFilters();
   const isFiltered = [by, kind, target, since].some(Boolean);
-  const list = useList<Action>(
+  const list = useListOf<Action>(
     ['actions.list', by, kind, target, since],
     (page, options) => {
-      const from = sinceOf(since ?? '', Date.now());
-      const query = {
-        ...page,
-        by,
-        kind: kind as ActionsListQuery['kind'],
-        target,
-        since: from?.toISOString(),
-      };
+      const from = sinceOf(since ?? '', Date.now())?.toISOString();
+      const query = { ...page, by, kind: chosenIn(KIND_OPTIONS, kind), target, since: from };
       return client.actions.list(query, options);
     },
     { live: true, refetchInterval: READ_EVERY_MS },
   );
-  const undo: Column<Action> = {
-    name: 'Undo',
-    cell: (action) => {
-      const undoing = undoingOf(action);
-      if (undoing === undefined) return undefined;
-      return <Button onClick={() => setAsked({ action, undoing })}>{undoing.label}</Button>;
-    },
-  };
   return (
     <Page title="Activity" about="What people and keys have changed by hand.">
       <FieldRow>
-        <FilterField label="Key" value={by ?? ''} onChange={(next) => change({ by: next })} />
-        <Select
-          label="About"
-          value={kind ?? ''}
-          options={KIND_OPTIONS}
-          onChange={(next) => change({ kind: next })}
-        />
-        <FilterField
-          label="Id or name"
-          value={target ?? ''}
-          onChange={(next) => change({ target: next })}
-        />
-        <Select
-          label="Time"
-          value={since ?? ''}
-          options={AGES}
-          onChange={(next) => change({ since: next })}
-        />
+        <FilterField label="Key" {...at('by')} />
+        <Select label="About" options={KIND_OPTIONS} {...at('kind')} />
+        <FilterField label="Id or name" {...at('target')} />
+        <Select label="Time" options={AGES} {...at('since')} />
       </FieldRow>
-      <Panel title="Actions, newest first" isFlush>
-        <ListTable
-          list={list}
-          label="Actions"
-          columns={allowed.operate ? [...COLUMNS, undo] : COLUMNS}
-          idOf={({ id }) => id}
-          empty={
-            <Empty
-              title={isFiltered ? 'No matching actions' : 'No actions'}
-              icon={<History size={26} aria-hidden />}
-            >
-              <p>
-                Publishing, releases, retries, pauses, approvals and changes of settings are listed
-                here, with the key that made them.
-              </p>
-            </Empty>
-          }
-        />
-      </Panel>
-      {asked !== undefined && <UndoDialog {...asked} onClose={() => setAsked(undefined)} />}
+      <ListPanel
+        title="Actions, newest first"
+        label="Actions"
+        list={list}
+        columns={allowed.operate ? [...COLUMNS, UNDO] : COLUMNS}
+        idOf={({ id }) => id}
+        empty={{
+          title: isFiltered ? 'No matching actions' : 'No actions',
+          icon: History,
+          about:
+            'Publishing, releases, retries, pauses, approvals and changes of settings are listed here, with the key that made them.',
+        }}
+      />
     </Page>
   );
 }
+
+const UNDO: Column<Action> = {
+  name: 'Undo',
+  cell: (action) => {
+    const undoing = undoingOf(action);
+    return (
+      undoing && (
+        <DialogButton label={undoing.label}>
+          <UndoDialog action={action} undoing={undoing} />
+        </DialogButton>
+      )
+    );
+  },
+};

@@ -3,7 +3,6 @@
 import { useQuery } from '@tanstack/react-query';
 import type { Action, Client } from 'durable-workflow-engine-client';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
 import { ConfirmDialog, Dialog } from '../../components/dialog.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Time } from '../../components/time.tsx';
@@ -57,12 +56,8 @@ const WAYS: Readonly<
   },
 };
 
-export function UndoDialog(props: {
-  readonly action: Action;
-  readonly undoing: Undoing;
-  readonly onClose: () => void;
-}) {
-  const { action, undoing, onClose } = props;
+export function UndoDialog(props: { readonly action: Action; readonly undoing: Undoing }) {
+  const { action, undoing } = props;
   const { client } = useEngine();
   const way = WAYS[undoing.of];
   const { target } = action;
@@ -72,10 +67,6 @@ export function UndoDialog(props: {
     // What the dialog offers depends on the present state.
     staleTime: 0,
   });
-  const undo = useAction(() => way.act(client, target, undoing.stops), {
-    done: () => 'Undone.',
-    onDone: onClose,
-  });
   const title = `${undoing.label} the ${undoing.of}?`;
   const said = (
     <p>
@@ -84,7 +75,7 @@ export function UndoDialog(props: {
   );
   if (now.data === undefined) {
     return (
-      <Dialog title={title} onClose={onClose}>
+      <Dialog title={title}>
         {said}
         <Loaded query={now} height={60}>
           {() => null}
@@ -99,10 +90,8 @@ export function UndoDialog(props: {
       title={title}
       action={undoing.label}
       isDisabled={!isPossible}
-      isBusy={undo.isBusy}
-      error={undo.error}
-      onConfirm={() => undo.run(undefined)}
-      onClose={onClose}
+      act={() => way.act(client, target, undoing.stops)}
+      done={() => 'Undone.'}
     >
       {said}
       <p>

@@ -78,13 +78,7 @@ export function ApprovalCard(props: {
         <div>
           <Button
             kind="quiet"
-            icon={
-              isOpen ? (
-                <ChevronDown size={15} aria-hidden />
-              ) : (
-                <ChevronRight size={15} aria-hidden />
-              )
-            }
+            icon={isOpen ? ChevronDown : ChevronRight}
             aria-expanded={isOpen}
             onClick={current.onToggle}
           >

@@ -1,11 +1,11 @@
 /** The open approvals, oldest first. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { Approval } from 'durable-workflow-engine-client';
 import { UserCheck } from 'lucide-react';
 import { type ReactNode, useEffect, useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Button } from '../../components/button.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { FilterField } from '../../components/field.tsx';
@@ -22,34 +22,17 @@ import { ApprovalCard, type Current } from './approval-card.tsx';
 import styles from './approvals.module.css';
 
 export default function Approvals() {
-  const { client, allowed, tenant } = useEngine();
-  const [filters, change] = useFilters();
-  const { sequence, group } = filters;
-  const list = useList<Approval>(
-    ['approvals.list', sequence, group],
-    (page, options) => client.approvals.list({ ...page, sequence, group }, options),
-    { live: true },
-  );
+  const { allowed, tenant } = useEngine();
+  const [{ sequence, group }, , at] = useFilters();
+  const list = useList('approvals.list', [{ sequence, group }], { live: true });
   return (
     <Page
       title="Approvals"
       about="Instances that wait for an answer from a user, longest wait first."
     >
       <div className={styles.filters}>
-        {allowed.readSequences && (
-          <SequenceField
-            isFilter
-            value={sequence ?? ''}
-            onChange={(name) => change({ sequence: name })}
-          />
-        )}
-        {tenant !== undefined && (
-          <FilterField
-            label="Group"
-            value={group ?? ''}
-            onChange={(name) => change({ group: name })}
-          />
-        )}
+        {allowed.readSequences && <SequenceField isFilter {...at('sequence')} />}
+        {tenant !== undefined && <FilterField label="Group" {...at('group')} />}
       </div>
       <Loaded query={list.query} height={320}>
         {({ items, nextCursor }) => (
@@ -164,18 +147,13 @@ const COUNTED = 100;
 
 /** The approvals that have waited longest. */
 export function useOpenApprovals() {
-  const { client } = useEngine();
-  return useQuery({
-    queryKey: ['approvals.list', 'longest'],
-    queryFn: async ({ signal }) => client.approvals.list({ limit: COUNTED }, { signal }),
-    meta: { live: 'all' },
-  });
+  return useRead('approvals.list', [{ limit: COUNTED }], { live: 'all' });
 }
 
 function NoApprovals({ isNarrowed }: { readonly isNarrowed: boolean }) {
   if (isNarrowed) {
     return (
-      <Empty title="No open approvals for this filter" icon={<UserCheck size={26} aria-hidden />}>
+      <Empty title="No open approvals for this filter" icon={UserCheck}>
         <p>
           Others may be open. <Link href="/approvals">Show all approvals</Link>
         </p>
@@ -183,7 +161,7 @@ function NoApprovals({ isNarrowed }: { readonly isNarrowed: boolean }) {
     );
   }
   return (
-    <Empty title="No open approvals" icon={<UserCheck size={26} aria-hidden />}>
+    <Empty title="No open approvals" icon={UserCheck}>
       <p>
         A step with <code>wait_for_input</code> waits for an answer, which you can give here.{' '}
         <Link href="/sequences">Go to the sequences</Link>

@@ -3,6 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { Approval } from 'durable-workflow-engine-client';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { JsonView } from '../../components/json-view.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { FlowGraph } from '../../flow/later.tsx';
@@ -13,11 +14,7 @@ const HEIGHT = 320;
 export function Behind({ approval }: { readonly approval: Approval }) {
   const { client } = useEngine();
   const { instance_id: id, sequence_id, block_id } = approval;
-  const instance = useQuery({
-    queryKey: ['instances.get', id],
-    queryFn: ({ signal }) => client.instances.get(id, { signal }),
-    meta: { live: id },
-  });
+  const instance = useRead('instances.get', [id], { live: id });
   const flow = useQuery({
     queryKey: ['approvals.flow', id, sequence_id],
     queryFn: async ({ signal }) => {

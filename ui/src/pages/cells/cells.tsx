@@ -1,29 +1,22 @@
 /** The cells of the cluster: the engines of each, the number of tenants, and moves between cells. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { Cell, Cells as CellList, TenantMove } from 'durable-workflow-engine-client';
 import { Boxes, MoveRight } from 'lucide-react';
 import { useEngine } from '../../api/engine.tsx';
-import { Badge, type Tone } from '../../components/badge.tsx';
+import { useRead } from '../../api/read.ts';
+import { Badge } from '../../components/badge.tsx';
 import { Empty } from '../../components/error-box.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
+import { useListOf } from '../../components/list.tsx';
+import { ListPanel } from '../../components/list-panel.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Page, Panel } from '../../components/page.tsx';
+import { StateWord } from '../../components/state-word.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { countOf, formatCount, formatDuration } from '../../lib/format.ts';
 
 /** The interval at which engines report to the directory. */
 const READ_EVERY_MS = 5_000;
-
-const STATE_TONES: Record<Cell['state'], Tone> = { open: 'ok', closed: 'idle', draining: 'warn' };
-
-const MOVE_TONES: Record<TenantMove['state'], Tone> = {
-  copying: 'info',
-  switched: 'info',
-  done: 'ok',
-  given_up: 'danger',
-};
 
 const heard = ({ engines }: Cell) => engines.filter(({ is_silent }) => !is_silent);
 const ownerOf = (cell: Cell) => heard(cell).find(({ role }) => role === 'owner');
@@ -37,7 +30,7 @@ const columnsOf = (own: string): readonly Column<Cell>[] => [
       </>
     ),
   },
-  { name: 'State', cell: ({ state }) => <Badge tone={STATE_TONES[state]}>{state}</Badge> },
+  { name: 'State', cell: ({ state }) => <StateWord state={state} /> },
   { name: 'Owner', cell: (cell) => <Owner cell={cell} /> },
   {
     name: 'Standbys',
@@ -79,24 +72,16 @@ const MOVE_COLUMNS: readonly Column<TenantMove>[] = [
     name: 'State',
     cell: ({ state, error }) => (
       <>
-        <Badge tone={MOVE_TONES[state]}>{state.replace('_', ' ')}</Badge> {error}
+        <StateWord state={state} /> {error}
       </>
     ),
   },
   { name: 'Started', cell: ({ started_at }) => <Time at={started_at} /> },
-  {
-    name: 'Ended',
-    cell: ({ ended_at }) => (ended_at === null ? '–' : <Time at={ended_at} />),
-  },
+  { name: 'Ended', cell: ({ ended_at }) => (ended_at === null ? '–' : <Time at={ended_at} />) },
 ];
 
 export default function Cells() {
-  const { client } = useEngine();
-  const cells = useQuery({
-    queryKey: ['cells'],
-    queryFn: ({ signal }) => client.cells.list({ signal }),
-    refetchInterval: READ_EVERY_MS,
-  });
+  const cells = useRead('cells.list', [], { refetchInterval: READ_EVERY_MS });
   return (
     <Page title="Cells" about="Each cell stores some of the tenants and has its own engines.">
       <Loaded query={cells} height={320}>
@@ -110,7 +95,7 @@ function InCluster({ list: { cells, own } }: { readonly list: CellList }) {
   const { client } = useEngine();
   // Read again when a move starts or ends.
   const underWay = cells.map(({ moves_under_way }) => moves_under_way);
-  const moves = useList(['cells.moves', underWay], (page, options) =>
+  const moves = useListOf(['cells.moves', underWay], (page, options) =>
     client.cells.moves(page, options),
   );
   const tenants = cells.reduce((sum, cell) => sum + cell.tenants, 0);
@@ -119,28 +104,29 @@ function InCluster({ list: { cells, own } }: { readonly list: CellList }) {
       <Panel title={`${countOf(cells.length, 'cell')}, ${countOf(tenants, 'tenant')}`} isFlush>
         <Table label="Cells" columns={columnsOf(own)} rows={cells} idOf={({ name }) => name} />
       </Panel>
-      <Panel title="Moves of tenants, newest first" isFlush>
-        <ListTable
-          list={moves}
-          label="Moves"
-          columns={MOVE_COLUMNS}
-          idOf={({ id }) => id}
-          empty={
-            <Empty title="No moves" icon={<MoveRight size={26} aria-hidden />}>
-              <p>
-                <code>tenants move</code> moves a tenant to another cell without stopping it.
-              </p>
-            </Empty>
-          }
-        />
-      </Panel>
+      <ListPanel
+        title="Moves of tenants, newest first"
+        label="Moves"
+        list={moves}
+        columns={MOVE_COLUMNS}
+        idOf={({ id }) => id}
+        empty={{
+          title: 'No moves',
+          icon: MoveRight,
+          about: (
+            <>
+              <code>tenants move</code> moves a tenant to another cell without stopping it.
+            </>
+          ),
+        }}
+      />
     </>
   );
 }
 
 function NoCluster() {
   return (
-    <Empty title="No cluster" icon={<Boxes size={26} aria-hidden />}>
+    <Empty title="No cluster" icon={Boxes}>
       <p>
         This server is not part of a cluster. <code>cells create</code> creates a directory for one.
       </p>

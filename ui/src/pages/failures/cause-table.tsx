@@ -75,7 +75,7 @@ export function CauseTable(props: {
         title={
           period.words === undefined ? 'No failed instances' : `Nothing failed in ${period.words}`
         }
-        icon={<CircleCheck size={26} aria-hidden />}
+        icon={CircleCheck}
       >
         <p>Failed instances are listed here until they are retried, cancelled or deleted.</p>
       </Empty>

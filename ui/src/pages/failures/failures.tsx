@@ -5,6 +5,7 @@ import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { type BulkAction, BulkDialog } from '../../components/bulk-dialog.tsx';
 import { Button, ButtonRow } from '../../components/button.tsx';
+import { CloseContext } from '../../components/dialog.tsx';
 import { FieldRow } from '../../components/field.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Page, Panel } from '../../components/page.tsx';
@@ -27,7 +28,7 @@ interface Chosen {
 
 export default function Failures() {
   const { allowed } = useEngine();
-  const [filters, change] = useFilters();
+  const [filters, change, at] = useFilters();
   const [chosen, setChosen] = useState<Chosen>();
   const { sequence } = filters;
   const period = periodOf(filters.period);
@@ -36,11 +37,7 @@ export default function Failures() {
   return (
     <Page title="Failures" about="Failed instances, grouped by cause. Largest first.">
       <FieldRow>
-        <SequenceField
-          isFilter
-          value={sequence ?? ''}
-          onChange={(name) => change({ sequence: name })}
-        />
+        <SequenceField isFilter {...at('sequence')} />
       </FieldRow>
       <Panel
         title={period.words === undefined ? 'By cause' : `By cause, in ${period.words}`}
@@ -107,7 +104,9 @@ export default function Failures() {
       </Panel>
       <RecentRetries />
       {chosen && (
-        <CauseDialog {...chosen} {...{ period, sequence }} onClose={() => setChosen(undefined)} />
+        <CloseContext value={() => setChosen(undefined)}>
+          <CauseDialog {...chosen} {...{ period, sequence }} />
+        </CloseContext>
       )}
     </Page>
   );
@@ -138,15 +137,14 @@ function CauseDialog(
   props: Chosen & {
     readonly period: Period;
     readonly sequence: string | undefined;
-    readonly onClose: () => void;
   },
 ) {
-  const { action, cause, period, sequence, failedAfter, onClose } = props;
+  const { action, cause, period, sequence, failedAfter } = props;
   const filter = filterOf(cause, { sequence, failedAfter });
   const { namespace, sequence_id, sequence_name } = filter;
   const among = { namespace, sequence_id, sequence: sequence_name } as Record<string, string>;
   return (
-    <BulkDialog {...{ action, filter, among, onClose }} probe={cause.example.id}>
+    <BulkDialog {...{ action, filter, among }} probe={cause.example.id}>
       <p>
         Instances of{' '}
         {cause.affected.map(({ name, versions }, at) => (

@@ -1,7 +1,6 @@
 /** Retries of many instances that people still wait for, and what has come of them. */
 
-import { useQuery } from '@tanstack/react-query';
-import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Panel } from '../../components/page.tsx';
 import { isOfInterest } from '../../components/retry-outcome.tsx';
 import { useNow } from '../../lib/now.ts';
@@ -12,15 +11,13 @@ const SHOWN = 5;
 const PACE_MS = 3000;
 
 export function RecentRetries() {
-  const { client } = useEngine();
   const now = useNow();
-  const jobs = useQuery({
-    queryKey: ['bulkJobs.list', 'recent'],
-    queryFn: async ({ signal }) => await client.bulkJobs.list({ limit: LISTED }, { signal }),
+  const jobs = useRead('bulkJobs.list', [{ limit: LISTED }], {
     // The end of a job changes no instance.
     refetchInterval: ({ state }) =>
       state.data?.items.some(({ ended_at }) => ended_at === null) && PACE_MS,
-    meta: { live: 'all', paceMs: PACE_MS },
+    live: 'all',
+    paceMs: PACE_MS,
   });
   const rows = jobs.data?.items.filter((job) => isOfInterest(job, now)).slice(0, SHOWN) ?? [];
   if (rows.length === 0) return null;

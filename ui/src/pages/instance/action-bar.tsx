@@ -36,7 +36,7 @@ export function ActionBar({ run }: { readonly run: Run }) {
             <Button
               key={name}
               kind={name === 'pause' ? 'plain' : 'primary'}
-              icon={<Icon size={15} aria-hidden />}
+              icon={Icon}
               isBusy={act.isBusy}
               onClick={() => act.run(name)}
             >

@@ -1,13 +1,11 @@
 /** The dialogs of actions that need confirmation or input. */
 
+import type { TaskInstance } from 'durable-workflow-engine-client';
 import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
-import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
-import { useDiscard } from '../../components/discard.tsx';
-import { ErrorBox } from '../../components/error-box.tsx';
-import { Form, Select, TextField, wrongOf } from '../../components/field.tsx';
-import { Conflict, useGuard } from '../../components/guard.tsx';
+import { ConfirmDialog } from '../../components/dialog.tsx';
+import { Select, TextField } from '../../components/field.tsx';
+import { FormDialog, useForm } from '../../components/form.tsx';
 import { Editor } from '../../components/later.tsx';
 import { jsonTextOf } from '../../lib/format.ts';
 import { jsonOf } from '../../lib/json-text.ts';
@@ -26,7 +24,6 @@ export interface Asked {
 
 export interface ActionDialogProps {
   readonly run: Run;
-  readonly onClose: () => void;
 }
 
 export function ActionDialog(
@@ -36,49 +33,37 @@ export function ActionDialog(
     readonly onLead: (href: string) => void;
   },
 ) {
-  const { run, asked, onClose, onLead } = props;
+  const { run, asked, onLead } = props;
   switch (asked.action) {
     case 'cancel':
     case 'stop':
-      return <EndDialog run={run} isHard={asked.action === 'stop'} onClose={onClose} />;
+      return <EndDialog run={run} isHard={asked.action === 'stop'} />;
     case 'signal':
-      return <SignalDialog run={run} name={asked.block ?? ''} onClose={onClose} />;
+      return <SignalDialog run={run} name={asked.block ?? ''} />;
     case 'change-data':
-      return <DataDialog run={run} onClose={onClose} />;
+      return <DataDialog run={run} />;
     case 'migrate':
-      return <MigrateDialog run={run} onClose={onClose} />;
+      return <MigrateDialog run={run} />;
     case 'retry':
     case 'resume':
-      return <RepeatDialog run={run} action={asked.action} onClose={onClose} />;
+      return <RepeatDialog run={run} action={asked.action} />;
     case 'retry-with-data':
     case 'resume-from':
     case 'fork':
-      return (
-        <RunAgainDialog
-          run={run}
-          mode={asked.action}
-          block={asked.block}
-          onClose={onClose}
-          onLead={onLead}
-        />
-      );
+      return <RunAgainDialog run={run} mode={asked.action} block={asked.block} onLead={onLead} />;
     default:
       return null;
   }
 }
 
 /** Cancels by signal, or stops at once: protected work may never end, such as a refund that no worker claims. */
-function EndDialog({ run, isHard, onClose }: ActionDialogProps & { readonly isHard: boolean }) {
+function EndDialog({ run, isHard }: ActionDialogProps & { readonly isHard: boolean }) {
   const { client } = useEngine();
   const { id, state, cancelling } = run.instance;
   const end = (): Promise<unknown> =>
     isHard
       ? client.instances.patchState(id, { state: 'cancelled' })
       : client.instances.signal(id, { signal_type: 'cancel' });
-  const act = useAction(end, {
-    done: () => (isHard ? 'The instance was stopped.' : 'The instance is being cancelled.'),
-    onDone: onClose,
-  });
   const left = cancelling?.waiting_for.join(', ') || 'its end';
   return (
     <ConfirmDialog
@@ -86,10 +71,8 @@ function EndDialog({ run, isHard, onClose }: ActionDialogProps & { readonly isHa
       action={isHard ? 'Stop at once' : 'Cancel the instance'}
       keep="Keep running"
       kind="danger"
-      isBusy={act.isBusy}
-      error={act.error}
-      onConfirm={() => act.run(undefined)}
-      onClose={onClose}
+      act={end}
+      done={() => (isHard ? 'The instance was stopped.' : 'The instance is being cancelled.')}
     >
       <p>
         {isHard
@@ -116,93 +99,73 @@ const SIGNALS: readonly { readonly value: SignalKind; readonly label: string }[]
 const EMPTY = '{}';
 
 function SignalDialog(props: ActionDialogProps & { readonly name: string }) {
-  const { run, onClose } = props;
+  const { run } = props;
   const { client } = useEngine();
-  const [kind, setKind] = useState<SignalKind>('custom');
-  const [name, setName] = useState(props.name);
-  const [payload, setPayload] = useState(EMPTY);
-  const takesPayload = kind === 'custom' || kind === 'update_context';
-  const act = useAction(
-    async () =>
+  const form = useForm(
+    { kind: 'custom' as SignalKind, name: props.name, payload: EMPTY },
+    ({ kind, name, payload }) =>
       client.instances.signal(run.instance.id, {
         signal_type: kind === 'custom' ? `custom:${name}` : kind,
-        ...(takesPayload && payload.trim() !== '' && { payload: jsonOf('The payload', payload) }),
+        ...(takesPayload(kind) &&
+          payload.trim() !== '' && { payload: jsonOf('The payload', payload) }),
       }),
-    { done: () => 'Signal sent.', onDone: onClose },
+    { done: () => 'Signal sent.' },
   );
-  const isTyped = payload !== EMPTY || name !== props.name;
-  const { leave, question } = useDiscard(isTyped, onClose);
+  const { at, draft } = form;
+  const isTyped = draft.payload !== EMPTY || draft.name !== props.name;
   return (
-    <>
-      <Dialog title="Send a signal" onClose={leave}>
-        <Form onSubmit={() => act.run(undefined)}>
-          <Select label="Signal" value={kind} options={SIGNALS} onChange={setKind} />
-          {kind === 'custom' && (
-            <TextField
-              label="Name"
-              hint="Wakes the step that waits for this name; otherwise it is stored until a step waits for it."
-              value={name}
-              required
-              onChange={setName}
-              wrong={wrongOf(act.error, 'signal_type')}
-            />
-          )}
-          {takesPayload && <Editor label="Payload" value={payload} onChange={setPayload} />}
-          {act.error !== null && <ErrorBox error={act.error} />}
-          <DialogActions label="Send" isBusy={act.isBusy} onClose={leave} />
-        </Form>
-      </Dialog>
-      {question}
-    </>
+    <FormDialog form={form} title="Send a signal" label="Send" isTyped={isTyped}>
+      <Select label="Signal" options={SIGNALS} {...at('kind')} />
+      {draft.kind === 'custom' && (
+        <TextField
+          label="Name"
+          hint="Wakes the step that waits for this name; otherwise it is stored until a step waits for it."
+          required
+          {...at('name', 'signal_type')}
+        />
+      )}
+      {takesPayload(draft.kind) && <Editor label="Payload" {...at('payload')} />}
+    </FormDialog>
   );
 }
 
-function DataDialog({ run, onClose }: ActionDialogProps) {
+const takesPayload = (kind: SignalKind) => kind === 'custom' || kind === 'update_context';
+
+const draftOf = ({ context }: Pick<TaskInstance, 'context'>) => ({
+  data: jsonTextOf(context.data),
+});
+
+function DataDialog({ run }: ActionDialogProps) {
   const { client } = useEngine();
-  const [before] = useState(() => jsonTextOf(run.instance.context.data));
-  const [text, setText] = useState(before);
   const [opened] = useState(run.instance);
-  const guard = useGuard(
-    opened,
-    () => client.instances.get(opened.id),
-    ({ context }) => context.data,
+  const { id } = opened;
+  const form = useForm<{ data: string }, unknown, TaskInstance>(
+    draftOf(opened),
+    ({ data }, since) =>
+      client.instances.patchContext(id, { context: { data: dataOf(data) }, ...since }),
+    {
+      done: () => 'Data changed.',
+      guard: {
+        ...{ thing: opened, draftOf, viewOf: ({ data }) => data },
+        read: () => client.instances.get(id),
+      },
+    },
   );
-  const act = useAction(
-    () =>
-      guard.run(async (since) =>
-        client.instances.patchContext(opened.id, { context: { data: dataOf(text) }, ...since }),
-      ),
-    { done: () => 'Data changed.', onDone: onClose },
-  );
-  const { leave, question } = useDiscard(text !== before, onClose);
+  const isSame = form.draft.data === draftOf(opened).data;
   return (
-    <>
-      <Dialog title="Change the data" isWide onClose={leave}>
-        <Form onSubmit={() => act.run(undefined)}>
-          <p>
-            This replaces <code>context.data</code>. Steps that start later use it; running steps
-            keep their input.
-          </p>
-          <Editor label="Data" value={text} onChange={setText} />
-          <Conflict
-            guard={guard}
-            mine={text}
-            onTake={({ context }) => {
-              setText(jsonTextOf(context.data));
-              act.reset();
-            }}
-            onKeep={() => act.run(undefined)}
-          />
-          {act.error !== null && <ErrorBox error={act.error} />}
-          <DialogActions
-            label="Change the data"
-            isBusy={act.isBusy}
-            isDisabled={text === before}
-            onClose={leave}
-          />
-        </Form>
-      </Dialog>
-      {question}
-    </>
+    <FormDialog
+      form={form}
+      title="Change the data"
+      isWide
+      label="Change the data"
+      isDisabled={isSame}
+      isTyped={!isSame}
+    >
+      <p>
+        This replaces <code>context.data</code>. Steps that start later use it; running steps keep
+        their input.
+      </p>
+      <Editor label="Data" {...form.at('data')} />
+    </FormDialog>
   );
 }

@@ -1,14 +1,13 @@
 /** The attempts of one step, page by page: time, worker, input and result. In loops, those of one iteration. */
 
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import type { StepAttempt } from 'durable-workflow-engine-client';
 import { useState } from 'react';
-import { useEngine } from '../../api/engine.tsx';
-import { Badge, type Tone } from '../../components/badge.tsx';
+import { useRead } from '../../api/read.ts';
 import { Button } from '../../components/button.tsx';
 import { Checkbox, TextField } from '../../components/field.tsx';
 import { JsonView } from '../../components/json-view.tsx';
 import { Loaded } from '../../components/loaded.tsx';
+import { StateWord } from '../../components/state-word.tsx';
 import { Pager } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { shownIteration } from '../../flow/iteration.ts';
@@ -20,15 +19,6 @@ import { iterationIn, iterationText, iterationTyped } from './places.ts';
 import type { Run } from './run.ts';
 
 const ATTEMPTS_A_PAGE = 10;
-
-const TONES: Record<StepAttempt['state'], Tone> = {
-  pending: 'wait',
-  claimed: 'info',
-  completed: 'ok',
-  failed: 'danger',
-  timed_out: 'danger',
-  cancelled: 'idle',
-};
 
 const WORDS: Partial<Record<StepAttempt['state'], string>> = {
   pending: 'queued',
@@ -90,7 +80,6 @@ export function useAttemptsOf(
   blockId: string | undefined,
   iteration: string | undefined,
 ) {
-  const { client } = useEngine();
   const [{ ended, tries: cursor }] = useFilters();
   const asked = {
     block_id: blockId ?? '',
@@ -100,12 +89,10 @@ export function useAttemptsOf(
     ...iterationQuery(iteration),
     ...(ended === 'failed' && { state: ['failed', 'timed_out'] as const }),
   };
-  return useQuery({
-    queryKey: ['instances.attempts', id, asked],
-    queryFn: async ({ signal }) => client.instances.attempts(id, asked, { signal }),
+  return useRead('instances.attempts', [id, asked], {
     enabled: blockId !== undefined,
-    placeholderData: keepPreviousData,
-    meta: { live: id },
+    keepsBefore: true,
+    live: id,
     refetchInterval: pollMs,
   });
 }
@@ -152,7 +139,7 @@ function IterationFilter(props: {
       <Button submits>Show</Button>
       <Checkbox
         label="Failed only"
-        isChecked={isFailed}
+        value={isFailed}
         onChange={(is) => onChange({ ended: is ? 'failed' : undefined })}
       />
     </form>
@@ -178,7 +165,7 @@ function Attempt(props: {
   return (
     <details className={styles.try} open={isFirst || undefined}>
       <summary>
-        <Badge tone={TONES[state]}>{WORDS[state] ?? state}</Badge>
+        <StateWord state={state} word={WORDS[state]} />
         <strong>{name}</strong>
         <span className="dim small">
           {[iteration, took, worker_id].filter(Boolean).join(' · ')} <Time at={ended_at ?? begun} />

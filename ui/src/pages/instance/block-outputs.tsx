@@ -1,7 +1,6 @@
 /** The outputs of a block: answers to approvals, and results of blocks that are not steps. */
 
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Pager } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import type { OutlineBlock } from '../../flow/outline.ts';
@@ -16,17 +15,11 @@ const OUTPUTS_A_PAGE = 5;
 const BYTES = 256 * 1024;
 
 export function BlockOutputs({ run, block }: { readonly run: Run; readonly block: OutlineBlock }) {
-  const { client } = useEngine();
   const [filters, change] = useFilters();
   const { id } = run.instance;
   const cursor = filters.outputs;
   const asked = { block_id: block.id, limit: OUTPUTS_A_PAGE, max_bytes: BYTES, cursor };
-  const query = useQuery({
-    queryKey: ['instances.outputs', id, asked],
-    queryFn: async ({ signal }) => client.instances.outputs(id, asked, { signal }),
-    placeholderData: keepPreviousData,
-    meta: { live: id },
-  });
+  const query = useRead('instances.outputs', [id, asked], { keepsBefore: true, live: id });
   const { data } = query;
   if (data === undefined) return <Awaited query={query} />;
   if (data.items.length === 0 && cursor === undefined) return null;

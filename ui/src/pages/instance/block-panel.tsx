@@ -1,14 +1,14 @@
 /** Everything about one block of a run: its state, attempts, input, output and log. */
 
-import { useQuery } from '@tanstack/react-query';
 import { X } from 'lucide-react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Button, IconButton } from '../../components/button.tsx';
-import { ShortId } from '../../components/copy.tsx';
+import { InstanceLink } from '../../components/instance-link.tsx';
 import { JsonView } from '../../components/json-view.tsx';
 import { LogLines } from '../../components/log-lines.tsx';
-import { type Fact, Facts, Panel } from '../../components/page.tsx';
+import { Facts, Panel } from '../../components/page.tsx';
 import { Time } from '../../components/time.tsx';
 import { StateMark } from '../../flow/block-state.tsx';
 import type { IterationOrder } from '../../flow/iteration.ts';
@@ -40,10 +40,7 @@ export function BlockPanel(props: {
   const status = statusesOf(drawn.outline, drawn.facts).get(block.path);
   const isStep = block.slots.length === 0 && block.look !== 'sub_sequence';
   return (
-    <Panel
-      title={block.id}
-      actions={<IconButton label="Close" icon={<X size={16} aria-hidden />} onClick={onClose} />}
-    >
+    <Panel title={block.id} actions={<IconButton label="Close" icon={X} onClick={onClose} />}>
       <div className={styles.panel}>
         <p className={styles.head}>
           {status && <StateMark state={status.state} />}
@@ -83,22 +80,15 @@ function StatusFacts(props: { run: Run; block: OutlineBlock; status: BlockStatus
   const last = run.isOpen ? now : Date.parse(run.explanation?.since ?? run.instance.updated_at);
   return (
     <Facts
-      facts={[
-        ['Started', <Time key="" at={at(startedAt)} />],
-        [
-          endedAt === undefined ? 'Elapsed' : 'Duration',
-          formatDuration(elapsedMs(startedAt, last, { to: endedAt, until })),
-        ],
-        until !== undefined && ['Until', <Time key="" at={at(until)} />],
-        attempts !== '' && block.slots.length === 0 && ['Attempts', attempts],
-        childInstanceId !== undefined &&
-          ([
-            'Child',
-            <Link key="" href={`/instances/${childInstanceId}`}>
-              <ShortId id={childInstanceId} />
-            </Link>,
-          ] satisfies Fact),
-      ]}
+      facts={{
+        Started: <Time at={at(startedAt)} />,
+        [endedAt === undefined ? 'Elapsed' : 'Duration']: formatDuration(
+          elapsedMs(startedAt, last, { to: endedAt, until }),
+        ),
+        Until: until !== undefined && <Time at={at(until)} />,
+        Attempts: attempts !== '' && block.slots.length === 0 && attempts,
+        Child: childInstanceId && <InstanceLink id={childInstanceId} />,
+      }}
     />
   );
 }
@@ -159,14 +149,9 @@ function Inside({ run, drawn, block }: { run: Run; drawn: Drawn; block: OutlineB
 const LINES_SHOWN = 50;
 
 function BlockLogs({ run, block }: { readonly run: Run; readonly block: OutlineBlock }) {
-  const { client } = useEngine();
   const { id } = run.instance;
   const asked = { block_id: block.id, limit: LINES_SHOWN, order: 'newest' as const };
-  const query = useQuery({
-    queryKey: ['instances.logs', id, asked],
-    queryFn: async ({ signal }) => client.instances.logs(id, asked, { signal }),
-    meta: { live: id },
-  });
+  const query = useRead('instances.logs', [id, asked], { live: id });
   const { data } = query;
   if (data === undefined) return <Awaited query={query} />;
   if (data.items.length === 0) return null;

@@ -3,12 +3,12 @@
 import type { InstanceState, TaskInstance } from 'durable-workflow-engine-client';
 import { GitFork } from 'lucide-react';
 import { Link } from 'wouter';
-import { useEngine } from '../../api/engine.tsx';
 import { StateBadge } from '../../components/badge.tsx';
 import { ShortId } from '../../components/copy.tsx';
-import { Empty } from '../../components/error-box.tsx';
 import { Select } from '../../components/field.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
+import { InstanceLink } from '../../components/instance-link.tsx';
+import { useList } from '../../components/list.tsx';
+import { ListPanel } from '../../components/list-panel.tsx';
 import { Panel } from '../../components/page.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Elapsed, Time } from '../../components/time.tsx';
@@ -29,14 +29,7 @@ const OPTIONS = [
 ];
 
 const COLUMNS: readonly Column<TaskInstance>[] = [
-  {
-    name: 'Instance',
-    cell: ({ id }) => (
-      <Link href={`/instances/${id}`}>
-        <ShortId id={id} />
-      </Link>
-    ),
-  },
+  { name: 'Instance', cell: ({ id }) => <InstanceLink id={id} /> },
   { name: 'State', cell: ({ state }) => <StateBadge state={state} /> },
   { name: 'Failure', cell: ({ failure }) => failure?.message ?? '' },
   { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
@@ -49,42 +42,33 @@ const COLUMNS: readonly Column<TaskInstance>[] = [
 ];
 
 export function Children({ run }: { readonly run: Run }) {
-  const { client } = useEngine();
-  const [filters, change] = useFilters();
+  const [filters, , at] = useFilters();
   const { id, parent_instance_id: parent } = run.instance;
   const state = STATES.find((one) => one === filters.state);
-  const list = useList(
-    ['instances.children', id, state],
-    (page, options) =>
-      client.instances.children(id, { ...page, ...(state && { state: [state] }) }, options),
-    { live: true },
-  );
+  const asked = state ? { state: [state] } : {};
+  const list = useList('instances.children', [id, asked], { live: true });
   return (
     <div className={styles.stack}>
       {parent !== undefined && <Parent id={parent} />}
       <div className={styles.filter}>
-        <Select
-          label="State"
-          value={state ?? ''}
-          options={OPTIONS}
-          onChange={(value) => change({ state: value })}
-        />
+        <Select label="State" options={OPTIONS} {...at('state')} />
       </div>
-      <Panel title="Children, oldest first" isFlush>
-        <ListTable
-          list={list}
-          label="Children"
-          columns={COLUMNS}
-          idOf={(row) => row.id}
-          empty={
-            <Empty title="No children" icon={<GitFork size={26} aria-hidden />}>
-              <p>
-                A <code>sub_sequence</code> block starts a child instance, which is listed here.
-              </p>
-            </Empty>
-          }
-        />
-      </Panel>
+      <ListPanel
+        title="Children, oldest first"
+        label="Children"
+        list={list}
+        columns={COLUMNS}
+        idOf={(row) => row.id}
+        empty={{
+          title: 'No children',
+          icon: GitFork,
+          about: (
+            <>
+              A <code>sub_sequence</code> block starts a child instance, which is listed here.
+            </>
+          ),
+        }}
+      />
     </div>
   );
 }

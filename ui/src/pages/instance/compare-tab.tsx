@@ -5,12 +5,13 @@ import { GitCompare } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { useSequence } from '../../api/sequences.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button, ButtonRow } from '../../components/button.tsx';
-import { ShortId } from '../../components/copy.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Empty } from '../../components/error-box.tsx';
+import { InstanceLink } from '../../components/instance-link.tsx';
 import { TextDiff } from '../../components/later.tsx';
 import { Panel } from '../../components/page.tsx';
 import { type Column, Table } from '../../components/table.tsx';
@@ -34,7 +35,7 @@ export function Compare({ run }: { readonly run: Run }) {
   }
   if (good.data === undefined) return <Awaited query={good} height={320} />;
   return (
-    <Empty title="Nothing to compare with" icon={<GitCompare size={26} aria-hidden />}>
+    <Empty title="Nothing to compare with" icon={GitCompare}>
       <p>No other instance of this sequence has completed.</p>
     </Empty>
   );
@@ -44,13 +45,11 @@ export function Compare({ run }: { readonly run: Run }) {
 const CANDIDATES = 2;
 
 function useLastGood({ named }: Run, isWanted: boolean) {
-  const { client } = useEngine();
   const { name: sequence, namespace } = named ?? {};
   const asked = { sequence, namespace, state: ['completed' as const], limit: CANDIDATES };
-  return useQuery({
-    queryKey: ['instances.list', 'last good', asked],
-    queryFn: async ({ signal }) => (await client.instances.list(asked, { signal })).items,
+  return useRead('instances.list', [asked], {
     enabled: isWanted && named !== undefined,
+    select: ({ items }) => items,
   });
 }
 
@@ -83,10 +82,8 @@ function Beside(props: {
     >
       <p className={styles.compared}>
         <span>
-          <Link href={`/instances/${other}`}>
-            <ShortId id={other} />
-          </Link>
-          , {otherQuery.data.state} <Time at={otherQuery.data.updated_at} />
+          <InstanceLink id={other} />, {otherQuery.data.state}{' '}
+          <Time at={otherQuery.data.updated_at} />
         </span>
         <OtherVersion run={run} sequenceId={otherQuery.data.sequence_id} />
         {!isWhole && <span>Only the first outputs of the runs are compared.</span>}

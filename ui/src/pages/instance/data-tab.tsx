@@ -1,14 +1,14 @@
 /** The data of the instance, the outputs of its blocks, and its checkpoints. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { BlockOutput } from 'durable-workflow-engine-client';
 import { Braces } from 'lucide-react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Button } from '../../components/button.tsx';
-import { Empty } from '../../components/error-box.tsx';
 import { JsonView } from '../../components/json-view.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
+import { useList } from '../../components/list.tsx';
+import { ListPanel } from '../../components/list-panel.tsx';
 import { Panel } from '../../components/page.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
@@ -67,13 +67,11 @@ const PREVIEW_CHARACTERS = 160;
 const BYTES = 512 * 1024;
 
 function Outputs({ run }: { readonly run: Run }) {
-  const { client } = useEngine();
   const { id } = run.instance;
-  const list = useList(
-    ['instances.outputs', id],
-    (page, options) => client.instances.outputs(id, { ...page, max_bytes: BYTES }, options),
-    { cursorName: 'outputs', live: id },
-  );
+  const list = useList('instances.outputs', [id, { max_bytes: BYTES }], {
+    cursorName: 'outputs',
+    live: id,
+  });
   const columns: readonly Column<BlockOutput>[] = [
     {
       name: 'Block',
@@ -95,19 +93,18 @@ function Outputs({ run }: { readonly run: Run }) {
     { name: 'When', cell: ({ created_at }) => <Time at={created_at} /> },
   ];
   return (
-    <Panel title="Outputs, oldest first" isFlush>
-      <ListTable
-        list={list}
-        label="Outputs"
-        columns={columns}
-        idOf={(row) => row.id}
-        empty={
-          <Empty title="No outputs yet" icon={<Braces size={26} aria-hidden />}>
-            <p>The outputs of finished blocks are listed here.</p>
-          </Empty>
-        }
-      />
-    </Panel>
+    <ListPanel
+      title="Outputs, oldest first"
+      label="Outputs"
+      list={list}
+      columns={columns}
+      idOf={(row) => row.id}
+      empty={{
+        title: 'No outputs yet',
+        icon: Braces,
+        about: 'The outputs of finished blocks are listed here.',
+      }}
+    />
   );
 }
 
@@ -117,13 +114,8 @@ function previewOf(output: unknown): string {
 }
 
 function Checkpoints({ run }: { readonly run: Run }) {
-  const { client } = useEngine();
   const { id } = run.instance;
-  const query = useQuery({
-    queryKey: ['instances.checkpoints', id],
-    queryFn: ({ signal }) => client.instances.checkpoints(id, { signal }),
-    meta: { live: id },
-  });
+  const query = useRead('instances.checkpoints', [id], { live: id });
   const { data } = query;
   if (data === undefined) return <Awaited query={query} />;
   if (data.length === 0) return null;

@@ -1,44 +1,24 @@
 /** The receipts of external effects, and the form to resolve one in doubt. */
 
-import type { EffectReceipt, EffectState } from 'durable-workflow-engine-client';
-import { useState } from 'react';
+import type { EffectReceipt } from 'durable-workflow-engine-client';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
-import { Badge, type Tone } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
+import { DialogButton } from '../../components/act.tsx';
 import { ShortId } from '../../components/copy.tsx';
-import { Dialog, DialogActions } from '../../components/dialog.tsx';
-import { ErrorBox } from '../../components/error-box.tsx';
-import { Form, Select, TextField } from '../../components/field.tsx';
+import { Select, TextField } from '../../components/field.tsx';
+import { FormDialog, useForm } from '../../components/form.tsx';
 import { ListTable, NO_MORE, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
+import { StateWord } from '../../components/state-word.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { Awaited } from './awaited.tsx';
 import { pathIn, type Run } from './run.ts';
 
-const TONES: Record<EffectState, Tone> = {
-  planned: 'idle',
-  prepared: 'wait',
-  dispatched: 'info',
-  committed: 'ok',
-  failed: 'danger',
-  unknown: 'warn',
-  verified: 'ok',
-  compensated: 'idle',
-  abandoned: 'idle',
-};
-
 export function Effects({ run }: { readonly run: Run }) {
-  const { client, allowed } = useEngine();
+  const { allowed } = useEngine();
   const { id } = run.instance;
-  const [resolved, setResolved] = useState<EffectReceipt>();
-  const list = useList<EffectReceipt>(
-    ['instances.effects', id],
-    (page, options) => client.instances.effects(id, page, options),
-    { cursorName: 'effects', live: id },
-  );
+  const list = useList('instances.effects', [id, {}], { cursorName: 'effects', live: id });
   const { data } = list.query;
   if (data === undefined) return <Awaited query={list.query} />;
   if (data.items.length === 0 && list.cursor === undefined) return null;
@@ -49,7 +29,7 @@ export function Effects({ run }: { readonly run: Run }) {
     },
     { name: 'Kind', cell: ({ kind }) => kind },
     { name: 'Attempt', isNumber: true, cell: ({ attempt }) => attempt + 1 },
-    { name: 'State', cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge> },
+    { name: 'State', cell: ({ state }) => <StateWord state={state} /> },
     {
       name: 'Receipt',
       cell: ({ provider_receipt_id }) =>
@@ -60,7 +40,11 @@ export function Effects({ run }: { readonly run: Run }) {
   const resolve: Column<EffectReceipt> = {
     name: 'Action',
     cell: (receipt) =>
-      isInDoubt(receipt) && <Button onClick={() => setResolved(receipt)}>Resolve…</Button>,
+      isInDoubt(receipt) && (
+        <DialogButton label="Resolve…">
+          <ResolveDialog receipt={receipt} />
+        </DialogButton>
+      ),
   };
   const canResolve = allowed.operate && data.items.some(isInDoubt);
   return (
@@ -72,7 +56,6 @@ export function Effects({ run }: { readonly run: Run }) {
         idOf={(receipt) => receipt.id}
         empty={NO_MORE}
       />
-      {resolved && <ResolveDialog receipt={resolved} onClose={() => setResolved(undefined)} />}
     </Panel>
   );
 }
@@ -88,37 +71,31 @@ const OUTCOMES = [
   { value: 'compensated', label: 'It happened and was undone' },
 ] as const;
 
-function ResolveDialog(props: { receipt: EffectReceipt; onClose: () => void }) {
-  const { receipt, onClose } = props;
+function ResolveDialog(props: { receipt: EffectReceipt }) {
+  const { receipt } = props;
   const { client } = useEngine();
-  const [state, setState] = useState<(typeof OUTCOMES)[number]['value']>('verified');
-  const [provider, setProvider] = useState('');
-  const act = useAction(
-    () =>
+  const form = useForm(
+    { state: 'verified' as (typeof OUTCOMES)[number]['value'], provider: '' },
+    ({ state, provider }) =>
       client.continuity.resolveEffect(receipt.id, {
         state,
         ...(provider !== '' && { provider_receipt_id: provider }),
       }),
-    { done: () => 'Receipt resolved.', onDone: onClose },
+    { done: () => 'Receipt resolved.' },
   );
   return (
-    <Dialog title={`Resolve the effect of ${receipt.block_id}`} onClose={onClose}>
-      <Form onSubmit={() => act.run(undefined)}>
-        <p>
-          The engine does not know whether the effect <ShortId id={receipt.id} /> happened. Look it
-          up in the system that received it, and record the outcome here. Until then the instance
-          cannot be handed over or migrated.
-        </p>
-        <Select label="Outcome" value={state} options={OUTCOMES} onChange={setState} />
-        <TextField
-          label="Receipt of the provider"
-          hint="The provider's id for it, if any"
-          value={provider}
-          onChange={setProvider}
-        />
-        {act.error !== null && <ErrorBox error={act.error} />}
-        <DialogActions label="Resolve" isBusy={act.isBusy} onClose={onClose} />
-      </Form>
-    </Dialog>
+    <FormDialog form={form} title={`Resolve the effect of ${receipt.block_id}`} label="Resolve">
+      <p>
+        The engine does not know whether the effect <ShortId id={receipt.id} /> happened. Look it up
+        in the system that received it, and record the outcome here. Until then the instance cannot
+        be handed over or migrated.
+      </p>
+      <Select label="Outcome" options={OUTCOMES} {...form.at('state')} />
+      <TextField
+        label="Receipt of the provider"
+        hint="The provider's id for it, if any"
+        {...form.at('provider', 'provider_receipt_id')}
+      />
+    </FormDialog>
   );
 }

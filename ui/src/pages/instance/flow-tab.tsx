@@ -2,7 +2,7 @@
 
 import { LocateFixed } from 'lucide-react';
 import { useEffect } from 'react';
-import { Button } from '../../components/button.tsx';
+import { Toggle } from '../../components/button.tsx';
 import { FlowGraph } from '../../flow/later.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { Awaited } from './awaited.tsx';
@@ -49,10 +49,9 @@ export function FlowTab({ run }: { readonly run: Run }) {
           isLive={run.isOpen}
           tools={
             run.isOpen && (
-              <Button
-                kind={isFollowing ? 'plain' : 'quiet'}
-                icon={<LocateFixed size={15} aria-hidden />}
-                aria-pressed={isFollowing}
+              <Toggle
+                icon={LocateFixed}
+                isOn={isFollowing}
                 title="Selects and scrolls to the step that runs, until you select a block"
                 onClick={() =>
                   change({
@@ -63,7 +62,7 @@ export function FlowTab({ run }: { readonly run: Run }) {
                 }
               >
                 Follow
-              </Button>
+              </Toggle>
             )
           }
         />

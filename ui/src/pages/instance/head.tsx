@@ -3,7 +3,8 @@
 import type { TaskInstance } from 'durable-workflow-engine-client';
 import { Link } from 'wouter';
 import { CopyButton, ShortId } from '../../components/copy.tsx';
-import { type Fact, Facts } from '../../components/page.tsx';
+import { InstanceLink } from '../../components/instance-link.tsx';
+import { Facts, type FactValues } from '../../components/page.tsx';
 import { Elapsed, Time } from '../../components/time.tsx';
 import { formatDuration, wordsOf } from '../../lib/format.ts';
 import styles from './instance.module.css';
@@ -30,6 +31,8 @@ export function AboutLine({ run }: { readonly run: Run }) {
 export function InstanceFacts({ run }: { readonly run: Run }) {
   const { instance, explanation, isOpen } = run;
   const { started_at } = instance.context.runtime;
+  const { parent_instance_id: parent, idempotency_key } = instance;
+  const schedule = scheduleOf(idempotency_key);
   // Its start time has passed.
   const isQueued = explanation?.waiting_for.some(({ kind }) => kind === 'slot');
   const ended = isOpen ? undefined : (explanation?.since ?? instance.updated_at);
@@ -37,40 +40,41 @@ export function InstanceFacts({ run }: { readonly run: Run }) {
   return (
     <section className={styles.facts} aria-label="About the instance">
       <Facts
-        facts={[
-          ['Created', <Time key="" at={instance.created_at} />],
-          isOpen
-            ? instance.next_fire_at !== null &&
-              !isQueued && ['Resumes', <Time key="" at={instance.next_fire_at} />]
-            : ['Ended', <Time key="" at={ended} />],
-          ['Elapsed', <Elapsed key="" from={from} to={ended} />],
-          ...originsOf(run),
-          instance.priority !== 'Normal' && ['Priority', instance.priority],
-          instance.timezone !== 'UTC' && ['Time zone', instance.timezone],
-          instance.timeout !== undefined && ['Timeout', formatDuration(instance.timeout)],
-          instance.concurrency_key !== undefined && [
-            'Concurrency key',
+        facts={{
+          Created: <Time at={instance.created_at} />,
+          Resumes: isOpen && instance.next_fire_at !== null && !isQueued && (
+            <Time at={instance.next_fire_at} />
+          ),
+          Ended: !isOpen && <Time at={ended} />,
+          Elapsed: <Elapsed from={from} to={ended} />,
+          Parent: parent && <InstanceLink id={parent} />,
+          Schedule: schedule && (
+            <Link href={`/schedules/${schedule.id}`}>
+              <ShortId id={schedule.id} />
+            </Link>
+          ),
+          Priority: instance.priority !== 'Normal' && instance.priority,
+          'Time zone': instance.timezone !== 'UTC' && instance.timezone,
+          Timeout: instance.timeout !== undefined && formatDuration(instance.timeout),
+          'Concurrency key':
+            instance.concurrency_key &&
             `${instance.concurrency_key} (${instance.max_concurrency ?? 1} at once)`,
-          ],
-          isOpen &&
-            explanation?.cancel_on !== undefined && [
-              'Cancelled by',
-              explanation.cancel_on
-                .map(({ event, key }) =>
-                  key === undefined ? event : `${event} with the key ${key}`,
-                )
-                .join(', '),
-            ],
-          instance.context.runtime.dry_run === true && ['Dry run', 'no external effects'],
+          'Cancelled by':
+            isOpen &&
+            explanation?.cancel_on
+              ?.map(({ event, key }) =>
+                key === undefined ? event : `${event} with the key ${key}`,
+              )
+              .join(', '),
+          'Dry run': instance.context.runtime.dry_run === true && 'no external effects',
           ...labelsOf(instance.metadata),
-          instance.idempotency_key !== undefined && [
-            'Idempotency key',
-            <span key="" className={styles.withCopy}>
-              <ShortId id={instance.idempotency_key} />
-              <CopyButton text={instance.idempotency_key} label="Copy the idempotency key" />
-            </span>,
-          ],
-        ]}
+          'Idempotency key': idempotency_key !== undefined && (
+            <span className={styles.withCopy}>
+              <ShortId id={idempotency_key} />
+              <CopyButton text={idempotency_key} label="Copy the idempotency key" />
+            </span>
+          ),
+        }}
       />
     </section>
   );
@@ -81,34 +85,14 @@ const LABELS_SHOWN = 8;
 const LABEL_CHARACTERS = 80;
 
 /** Names that begin with `_` are reserved for the engine. */
-function labelsOf(metadata: TaskInstance['metadata']): readonly Fact[] {
-  return Object.entries(metadata)
+function labelsOf(metadata: TaskInstance['metadata']): FactValues {
+  const labels = Object.entries(metadata)
     .filter(([name]) => !name.startsWith('_'))
     .slice(0, LABELS_SHOWN)
     .map(([name, value]) => {
       const text = typeof value === 'string' ? value : JSON.stringify(value);
-      return [
-        wordsOf(name),
-        text.length > LABEL_CHARACTERS ? `${text.slice(0, LABEL_CHARACTERS)}…` : text,
-      ];
+      const isLong = text.length > LABEL_CHARACTERS;
+      return [wordsOf(name), isLong ? `${text.slice(0, LABEL_CHARACTERS)}…` : text];
     });
-}
-
-function originsOf({ instance }: Run): readonly (Fact | false)[] {
-  const { parent_instance_id: parent, idempotency_key } = instance;
-  const schedule = scheduleOf(idempotency_key);
-  return [
-    parent !== undefined && [
-      'Parent',
-      <Link key="" href={`/instances/${parent}`}>
-        <ShortId id={parent} />
-      </Link>,
-    ],
-    schedule !== undefined && [
-      'Schedule',
-      <Link key="" href={`/schedules/${schedule.id}`}>
-        <ShortId id={schedule.id} />
-      </Link>,
-    ],
-  ];
+  return Object.fromEntries(labels);
 }

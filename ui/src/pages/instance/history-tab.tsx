@@ -3,11 +3,9 @@
 import type { AuditEntry, InstanceState } from 'durable-workflow-engine-client';
 import { History as HistoryIcon } from 'lucide-react';
 import { Link } from 'wouter';
-import { useEngine } from '../../api/engine.tsx';
 import { StateBadge } from '../../components/badge.tsx';
-import { Empty } from '../../components/error-box.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
-import { Panel } from '../../components/page.tsx';
+import { useList } from '../../components/list.tsx';
+import { ListPanel } from '../../components/list-panel.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { wordsOf } from '../../lib/format.ts';
@@ -16,13 +14,8 @@ import styles from './instance.module.css';
 import { pathIn, type Run } from './run.ts';
 
 export function History({ run }: { readonly run: Run }) {
-  const { client } = useEngine();
   const { id } = run.instance;
-  const list = useList<AuditEntry>(
-    ['instances.audit', id],
-    (page, options) => client.instances.audit(id, page, options),
-    { cursorName: 'entries', live: id },
-  );
+  const list = useList('instances.audit', [id, {}], { cursorName: 'entries', live: id });
   const columns: readonly Column<AuditEntry>[] = [
     { name: 'When', cell: ({ created_at }) => <Time at={created_at} /> },
     { name: 'Event', cell: (entry) => <What entry={entry} /> },
@@ -39,22 +32,23 @@ export function History({ run }: { readonly run: Run }) {
   ];
   return (
     <div className={styles.stack}>
-      <Panel title="History, newest first" isFlush>
-        <ListTable
-          list={list}
-          label="History"
-          columns={columns}
-          idOf={(entry) => entry.id}
-          empty={
-            <Empty title="No history yet" icon={<HistoryIcon size={26} aria-hidden />}>
-              <p>
-                Changes of state and actions of users are listed here. The attempts of its steps are
-                on the <Link href={`/instances/${id}/timeline`}>timeline</Link>.
-              </p>
-            </Empty>
-          }
-        />
-      </Panel>
+      <ListPanel
+        title="History, newest first"
+        label="History"
+        list={list}
+        columns={columns}
+        idOf={(entry) => entry.id}
+        empty={{
+          title: 'No history yet',
+          icon: HistoryIcon,
+          about: (
+            <>
+              Changes of state and actions of users are listed here. The attempts of its steps are
+              on the <Link href={`/instances/${id}/timeline`}>timeline</Link>.
+            </>
+          ),
+        }}
+      />
       <Effects run={run} />
     </div>
   );

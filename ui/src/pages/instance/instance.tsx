@@ -3,17 +3,18 @@
 import { type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { EngineError } from 'durable-workflow-engine-client';
 import { SearchX } from 'lucide-react';
-import { useMemo, useState } from 'react';
+import { type ReactNode, useMemo, useState } from 'react';
 import { useLocation, useParams } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { summaryIn } from '../../api/sequences.ts';
 import { StateBadge } from '../../components/badge.tsx';
 import { LinkButton } from '../../components/button.tsx';
 import { CopyMenu } from '../../components/copy-menu.tsx';
+import { CloseContext } from '../../components/dialog.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
 import { Place } from '../../components/later.tsx';
 import { NotReadAgain } from '../../components/loaded.tsx';
-import { Page, Tabs } from '../../components/page.tsx';
+import { Page, type Tab, useTabs } from '../../components/page.tsx';
 import type { TabMark } from '../../components/tab-mark.ts';
 import { outlineOf } from '../../flow/outline.ts';
 import { hrefOf } from '../../lib/address.ts';
@@ -37,16 +38,16 @@ import { pollMsOf, type Run, useExplanation, useFollowed, useInstance } from './
 import { Signals } from './signals-tab.tsx';
 import { TimelineTab } from './timeline-tab.tsx';
 
-const TABS = [
-  { name: '', label: 'Flow', Tab: FlowTab },
-  { name: 'timeline', label: 'Timeline', Tab: TimelineTab },
-  { name: 'data', label: 'Data', Tab: Data },
-  { name: 'logs', label: 'Logs', Tab: Logs },
-  { name: 'signals', label: 'Signals', Tab: Signals },
-  { name: 'history', label: 'History', Tab: History },
-  { name: 'children', label: 'Children', Tab: Children },
-  { name: 'compare', label: 'Compare', Tab: Compare },
-] as const;
+const TABS: readonly Tab<(props: { readonly run: Run }) => ReactNode>[] = [
+  ['', 'Flow', FlowTab],
+  ['timeline', 'Timeline', TimelineTab],
+  ['data', 'Data', Data],
+  ['logs', 'Logs', Logs],
+  ['signals', 'Signals', Signals],
+  ['history', 'History', History],
+  ['children', 'Children', Children],
+  ['compare', 'Compare', Compare],
+];
 
 const TRAIL = [{ href: '/instances', label: 'Instances' }];
 
@@ -57,7 +58,8 @@ export default function InstancePage() {
 }
 
 function Instance({ id }: { readonly id: string }) {
-  const { tab = '' } = useParams<{ tab?: string }>();
+  const base = `/instances/${id}`;
+  const [tabs, Part] = useTabs('Sections of the instance', base, TABS);
   const [, navigate] = useLocation();
   const [asked, setAsked] = useState<Asked>();
   const queries = useQueryClient();
@@ -78,9 +80,6 @@ function Instance({ id }: { readonly id: string }) {
       </Page>
     );
   }
-  const base = `/instances/${id}`;
-  const addressOf = (name: string) => (name === '' ? base : `${base}/${name}`);
-  const { Tab, name } = TABS.find((one) => one.name === tab) ?? TABS[0];
   const run: Run = {
     instance,
     explanation: explaining.data,
@@ -112,19 +111,12 @@ function Instance({ id }: { readonly id: string }) {
       <Now run={run} />
       <InstanceFacts run={run} />
       <OutLinks run={run} />
-      <Tabs
-        label="Sections of the instance"
-        tabs={TABS.map((one) => ({ href: addressOf(one.name), label: one.label }))}
-        current={addressOf(name)}
-      />
-      <Tab run={run} />
+      {tabs}
+      <Part run={run} />
       {asked && (
-        <ActionDialog
-          run={run}
-          asked={asked}
-          onClose={() => setAsked(undefined)}
-          onLead={(href) => navigate(href)}
-        />
+        <CloseContext value={() => setAsked(undefined)}>
+          <ActionDialog run={run} asked={asked} onLead={(href) => navigate(href)} />
+        </CloseContext>
       )}
     </Page>
   );
@@ -148,7 +140,7 @@ function NoInstance({ id, error }: { readonly id: string; readonly error: Error 
   if (!isUnknown) return <ErrorBox error={error} />;
   return (
     <div role="alert">
-      <Empty title="Instance not found" icon={<SearchX size={26} aria-hidden />}>
+      <Empty title="Instance not found" icon={SearchX}>
         <p>
           {tenant === undefined ? 'No tenant' : <>Tenant {tenant}</>} has no instance{' '}
           <code className={styles.id}>{id}</code>. It may have been removed after its retention, or

@@ -1,22 +1,15 @@
 /** The lines that steps have logged: oldest first, or the newest as they come. */
 
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { ScrollText } from 'lucide-react';
 import { Link } from 'wouter';
-import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { AsOf } from '../../components/as-of.tsx';
-import { Button, ButtonRow } from '../../components/button.tsx';
+import { Button, ButtonRow, Toggle } from '../../components/button.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { FieldRow } from '../../components/field.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import styles from '../../components/log-lines.module.css';
-import {
-  LineFields,
-  LogLines,
-  lineFilters,
-  TAIL_MS,
-  TailButton,
-} from '../../components/log-lines.tsx';
+import { LineFields, LogLines, lineFilters, TAIL_MS } from '../../components/log-lines.tsx';
 import { Panel } from '../../components/page.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { pathIn, type Run } from './run.ts';
@@ -24,7 +17,6 @@ import { pathIn, type Run } from './run.ts';
 const LINES_A_PAGE = 200;
 
 export function Logs({ run }: { readonly run: Run }) {
-  const { client } = useEngine();
   const [filters, change] = useFilters();
   const { id } = run.instance;
   const isTail = filters.tail === 'yes';
@@ -37,11 +29,9 @@ export function Logs({ run }: { readonly run: Run }) {
     ...(blockId && { block_id: blockId }),
     ...(isTail && { order: 'newest' as const }),
   };
-  const query = useQuery({
-    queryKey: ['instances.logs', id, asked],
-    queryFn: async ({ signal }) => client.instances.logs(id, asked, { signal }),
-    placeholderData: keepPreviousData,
-    meta: { live: id },
+  const query = useRead('instances.logs', [id, asked], {
+    keepsBefore: true,
+    live: id,
     // Lines of a heartbeat are no change of the instance.
     refetchInterval: isTail && run.isOpen ? TAIL_MS : run.pollMs,
   });
@@ -60,10 +50,13 @@ export function Logs({ run }: { readonly run: Run }) {
           <ButtonRow>
             <AsOf query={query} />
             {blockId && <Link href={`/instances/${id}/logs`}>All blocks</Link>}
-            <TailButton
+            <Toggle
+              icon={ScrollText}
               isOn={isTail}
-              onToggle={() => change({ tail: isTail ? undefined : 'yes', line: undefined })}
-            />
+              onClick={() => change({ tail: isTail ? undefined : 'yes', line: undefined })}
+            >
+              Tail
+            </Toggle>
           </ButtonRow>
         }
       >
@@ -71,10 +64,7 @@ export function Logs({ run }: { readonly run: Run }) {
           {({ items }) => (
             <>
               {items.length === 0 ? (
-                <Empty
-                  title={isFiltered ? 'No matching lines' : 'No log lines'}
-                  icon={<ScrollText size={26} aria-hidden />}
-                >
+                <Empty title={isFiltered ? 'No matching lines' : 'No log lines'} icon={ScrollText}>
                   <p>
                     Log lines of workers and of the <code>log</code> handler are listed here.
                   </p>

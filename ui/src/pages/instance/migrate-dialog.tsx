@@ -1,6 +1,5 @@
 /** Migrates an instance to another version of its sequence: shows the differences and the verdict first. */
 
-import { useQuery } from '@tanstack/react-query';
 import type {
   MigratedInstance,
   MigrationVerdict,
@@ -9,12 +8,12 @@ import type {
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
+import { useRead } from '../../api/read.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { Dialog, DialogActions } from '../../components/dialog.tsx';
-import { ErrorBox } from '../../components/error-box.tsx';
-import { Checkbox, Form, Select } from '../../components/field.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { Checkbox, Select } from '../../components/field.tsx';
+import { FormBody, useForm } from '../../components/form.tsx';
 import { TextDiff } from '../../components/later.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { DefinitionDiff } from '../../flow/later.tsx';
@@ -32,46 +31,45 @@ const VERDICTS: Readonly<Record<MigrationVerdict, readonly [tone: Tone, words: s
   incompatible: ['danger', 'The instance cannot be migrated to this version.'],
 };
 
-export function MigrateDialog({ run, onClose }: ActionDialogProps) {
+export function MigrateDialog({ run }: ActionDialogProps) {
   const { client } = useEngine();
   const { sequence, instance } = run;
   const [chosen, setChosen] = useState<string>();
   const [isApproved, setApproved] = useState(false);
-  const versions = useQuery({
-    queryKey: ['sequences.versions', sequence?.namespace, sequence?.name],
-    queryFn: ({ signal }) =>
-      client.sequences.versions(
-        { name: sequence?.name ?? '', namespace: sequence?.namespace },
-        { signal },
-      ),
-    enabled: sequence !== undefined,
-    select: (all) => all.filter(({ id }) => id !== instance.sequence_id),
-  });
+  const versions = useRead(
+    'sequences.versions',
+    [{ name: sequence?.name ?? '', namespace: sequence?.namespace }],
+    {
+      enabled: sequence !== undefined,
+      select: (all) => all.filter(({ id }) => id !== instance.sequence_id),
+    },
+  );
   const target = targetIn(versions.data ?? [], chosen);
-  const verdict = useQuery({
-    queryKey: ['migrations.migrate', instance.id, target?.id, isApproved, 'dry run'],
-    queryFn: ({ signal }) =>
-      client.migrations.migrate(
-        instance.id,
-        { sequence_id: target?.id, approved: isApproved, dry_run: true },
-        { signal },
-      ),
-    enabled: target !== undefined,
-    // Approving evaluates the same target again: the earlier verdict stays until then.
-    placeholderData: (before, query) => (query?.queryKey[2] === target?.id ? before : undefined),
-    retry: false,
-    meta: { live: instance.id },
-  });
-  const act = useAction(
+  const verdict = useRead(
+    'migrations.migrate',
+    [instance.id, { sequence_id: target?.id, approved: isApproved, dry_run: true }],
+    {
+      enabled: target !== undefined,
+      // Approving evaluates the same target again: the earlier verdict stays until then.
+      placeholderData: (before, query) =>
+        (query?.queryKey[2] as { sequence_id?: string } | undefined)?.sequence_id === target?.id
+          ? before
+          : undefined,
+      retry: false,
+      live: instance.id,
+    },
+  );
+  const form = useForm(
+    {},
     () => client.migrations.migrate(instance.id, { sequence_id: target?.id, approved: isApproved }),
-    { done: ({ to }) => `The instance now uses version ${to.version}.`, onDone: onClose },
+    { done: ({ to }) => `The instance now uses version ${to.version}.` },
   );
   const judged = verdict.data?.verdict;
   const isJudged = !verdict.isPlaceholderData;
   const may =
     isJudged && (judged === 'automatic' || (judged === 'approval_required' && isApproved));
   return (
-    <Dialog title="Migrate to another version" isWide onClose={onClose}>
+    <Dialog title="Migrate to another version" isWide>
       <Loaded query={versions} height={200}>
         {(others) =>
           target === undefined || sequence === undefined ? (
@@ -80,7 +78,7 @@ export function MigrateDialog({ run, onClose }: ActionDialogProps) {
               <Link href={`/sequences/${instance.sequence_id}`}>Go to the sequence</Link>
             </p>
           ) : (
-            <Form onSubmit={() => act.run(undefined)}>
+            <FormBody form={form} label={`Migrate to version ${target.version}`} isDisabled={!may}>
               <Select
                 label={`From version ${sequence.version} to`}
                 value={target.id}
@@ -99,19 +97,12 @@ export function MigrateDialog({ run, onClose }: ActionDialogProps) {
               {judged === 'approval_required' && (
                 <Checkbox
                   label="I have reviewed the findings and approve the migration"
-                  isChecked={isApproved}
+                  value={isApproved}
                   onChange={setApproved}
                 />
               )}
               <Difference before={sequence} after={target} />
-              {act.error !== null && <ErrorBox error={act.error} />}
-              <DialogActions
-                label={`Migrate to version ${target.version}`}
-                isBusy={act.isBusy}
-                isDisabled={!may}
-                onClose={onClose}
-              />
-            </Form>
+            </FormBody>
           )
         }
       </Loaded>

@@ -1,7 +1,7 @@
 /** What the instance is doing now and why, in a few sentences, each with its actions. */
 
-import type { Failure, TaskInstance, Wait } from 'durable-workflow-engine-client';
-import { CircleCheck, CirclePlay, CircleSlash, RotateCw } from 'lucide-react';
+import type { Failure, InstanceState, TaskInstance, Wait } from 'durable-workflow-engine-client';
+import { CircleCheck, CirclePlay, CircleSlash, type LucideIcon, RotateCw } from 'lucide-react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { AsOf } from '../../components/as-of.tsx';
@@ -99,37 +99,32 @@ function keyOf({ kind, path, task_id, approval_id }: Wait): string {
   return [kind, path, task_id, approval_id].join(' ');
 }
 
+const ENDS: Readonly<
+  Partial<Record<InstanceState, readonly [LucideIcon, string, string | undefined]>>
+> = {
+  completed: [CircleCheck, 'Completed', styles.ok],
+  cancelled: [CircleSlash, 'Cancelled', undefined],
+};
+
 function State({ run }: { readonly run: Run }) {
   const { instance, explanation } = run;
   const from = instance.context.runtime.started_at ?? instance.created_at;
   const since = explanation?.since ?? instance.updated_at;
-  switch (instance.state) {
-    case 'completed':
-      return (
-        <p className={styles.state}>
-          <CircleCheck size={20} aria-hidden className={styles.ok} />
-          <span>
-            Completed <Time at={since} /> after <Elapsed from={from} to={since} />.
-          </span>
-        </p>
-      );
-    case 'cancelled':
-      return (
-        <p className={styles.state}>
-          <CircleSlash size={20} aria-hidden />
-          <span>
-            Cancelled <Time at={since} /> after <Elapsed from={from} to={since} />.
-          </span>
-        </p>
-      );
-    default:
-      return (
-        <p className={styles.state}>
-          <CirclePlay size={20} aria-hidden className={styles.info} />
-          <span>{explanation?.summary}</span>
-        </p>
-      );
-  }
+  const [Icon, word, tone] = ENDS[instance.state] ?? [CirclePlay, undefined, styles.info];
+  return (
+    <p className={styles.state}>
+      <Icon size={20} aria-hidden className={tone} />
+      <span>
+        {word === undefined ? (
+          explanation?.summary
+        ) : (
+          <>
+            {word} <Time at={since} /> after <Elapsed from={from} to={since} />.
+          </>
+        )}
+      </span>
+    </p>
+  );
 }
 
 function WhyItFailed({ run, failure }: { readonly run: Run; readonly failure: Failure }) {
@@ -169,7 +164,7 @@ function WhyItFailed({ run, failure }: { readonly run: Run; readonly failure: Fa
           <>
             <Button
               kind="primary"
-              icon={<RotateCw size={15} aria-hidden />}
+              icon={RotateCw}
               isBusy={act.isBusy}
               onClick={() => act.run('retry')}
             >

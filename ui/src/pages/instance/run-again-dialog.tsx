@@ -2,11 +2,9 @@
 
 import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
-import { Dialog, DialogActions } from '../../components/dialog.tsx';
-import { useDiscard } from '../../components/discard.tsx';
-import { ErrorBox } from '../../components/error-box.tsx';
-import { Checkbox, Form, Select } from '../../components/field.tsx';
+import { useClose } from '../../components/dialog.tsx';
+import { Checkbox, Select } from '../../components/field.tsx';
+import { FormDialog, useForm } from '../../components/form.tsx';
 import { Editor } from '../../components/later.tsx';
 import { jsonTextOf } from '../../lib/format.ts';
 import type { ActionDialogProps } from './action-dialog.tsx';
@@ -43,18 +41,17 @@ export function RunAgainDialog(
     readonly onLead: (href: string) => void;
   },
 ) {
-  const { run, mode, onClose, onLead } = props;
+  const { run, mode, onLead } = props;
   const { client } = useEngine();
+  const close = useClose();
   const { id, context } = run.instance;
   // The data when the dialog opened: if it was not edited, later changes are not overwritten.
   const [before] = useState(() => jsonTextOf(context.data));
-  const [text, setText] = useState(before);
-  const [block, setBlock] = useState(() => props.block ?? firstBlock(run));
-  const [isDryRun, setDryRun] = useState(true);
-  const act = useAction(
-    async () => {
+  const form = useForm(
+    () => ({ data: before, block: props.block ?? firstBlock(run), isDryRun: true }),
+    async ({ data, block, isDryRun }) => {
       const amended =
-        text === before ? {} : { context: dataOf(text), context_mode: 'replace' as const };
+        data === before ? {} : { context: dataOf(data), context_mode: 'replace' as const };
       switch (mode) {
         case 'retry-with-data':
           return { ...(await client.instances.retry(id, amended)), isCopy: false };
@@ -69,55 +66,48 @@ export function RunAgainDialog(
     {
       done: ({ isCopy }) => (isCopy ? 'You are viewing the copy.' : 'The instance runs again.'),
       onDone: (result) => {
-        onClose();
+        close();
         if (result.isCopy) onLead(`/instances/${result.id}`);
       },
     },
   );
+  const { at, draft } = form;
   const words = WORDS[mode];
   const again = mode === 'retry-with-data' ? againIn(run.explanation, 'retry') : undefined;
   const isRepeating = again?.blocks.some((one) => one.repeats_effects) === true;
-  const { leave, question } = useDiscard(text !== before, onClose);
   return (
-    <>
-      <Dialog title={words.title} isWide onClose={leave}>
-        <Form onSubmit={() => act.run(undefined)}>
-          <p>{words.about}</p>
-          {again && <RunsAgainList again={again} />}
-          {mode !== 'retry-with-data' && (
-            <Select
-              label="Start from block"
-              value={block}
-              options={(run.outline?.blocks ?? []).map((one) => ({ value: one.id, label: one.id }))}
-              onChange={setBlock}
-            />
-          )}
-          {mode === 'fork' && (
-            <Checkbox
-              label="Dry run: steps are not sent to workers and have no external effects"
-              isChecked={isDryRun}
-              onChange={setDryRun}
-            />
-          )}
-          <p>
-            Data{' '}
-            <span className="dim small">
-              initial data of {mode === 'fork' ? 'the copy' : 'the instance'}
-            </span>
-          </p>
-          <Editor label="Data" value={text} onChange={setText} />
-          {act.error !== null && <ErrorBox error={act.error} />}
-          <DialogActions
-            label={isRepeating ? `${words.action} and repeat effects` : words.action}
-            kind={mode === 'resume-from' || again?.repeats_effects ? 'danger' : 'primary'}
-            isBusy={act.isBusy}
-            isDisabled={mode !== 'retry-with-data' && block === ''}
-            onClose={leave}
-          />
-        </Form>
-      </Dialog>
-      {question}
-    </>
+    <FormDialog
+      form={form}
+      title={words.title}
+      isWide
+      label={isRepeating ? `${words.action} and repeat effects` : words.action}
+      kind={mode === 'resume-from' || again?.repeats_effects ? 'danger' : 'primary'}
+      isDisabled={mode !== 'retry-with-data' && draft.block === ''}
+      isTyped={draft.data !== before}
+    >
+      <p>{words.about}</p>
+      {again && <RunsAgainList again={again} />}
+      {mode !== 'retry-with-data' && (
+        <Select
+          label="Start from block"
+          options={(run.outline?.blocks ?? []).map((one) => ({ value: one.id, label: one.id }))}
+          {...at('block')}
+        />
+      )}
+      {mode === 'fork' && (
+        <Checkbox
+          label="Dry run: steps are not sent to workers and have no external effects"
+          {...at('isDryRun')}
+        />
+      )}
+      <p>
+        Data{' '}
+        <span className="dim small">
+          initial data of {mode === 'fork' ? 'the copy' : 'the instance'}
+        </span>
+      </p>
+      <Editor label="Data" {...at('data')} />
+    </FormDialog>
   );
 }
 

@@ -5,7 +5,6 @@ import {
   type QueryClient,
   type UseQueryResult,
   useInfiniteQuery,
-  useQuery,
   useQueryClient,
 } from '@tanstack/react-query';
 import type {
@@ -19,6 +18,7 @@ import { useEffect, useMemo } from 'react';
 import { useEngine } from '../../api/engine.tsx';
 import { isFinal } from '../../api/engine-error.ts';
 import { useNote } from '../../api/live.tsx';
+import { useRead } from '../../api/read.ts';
 import type { SequenceSummary } from '../../api/sequences.ts';
 import { useIsWatched } from '../../api/watched.ts';
 import { type Definition, type Outline, outlineOf } from '../../flow/outline.ts';
@@ -83,13 +83,10 @@ export function stepIn({ outline }: Run, blockId: string | null): StepBlock | un
 
 /** @param isFollowed whether the engine reports its changes */
 export function useInstance(id: string, isFollowed: boolean) {
-  const { client } = useEngine();
   const queries = useQueryClient();
-  return useQuery({
-    queryKey: ['instances.get', id],
-    queryFn: ({ signal }) => client.instances.get(id, { signal }),
+  return useRead('instances.get', [id], {
     placeholderData: () => rowOf(queries, id),
-    meta: { live: id },
+    live: id,
     // A deleted instance stays deleted.
     refetchInterval: ({ state }) =>
       isFinal(state.error) ? false : pollMsOf(state.data, isFollowed),
@@ -131,27 +128,18 @@ function rowOf(queries: QueryClient, id: string): TaskInstance | undefined {
 }
 
 export function useExplanation(instance: TaskInstance | undefined) {
-  const { client } = useEngine();
   const id = instance?.id ?? '';
-  return useQuery({
-    queryKey: ['instances.explain', id],
-    queryFn: ({ signal }) => client.instances.explain(id, { signal }),
+  return useRead('instances.explain', [id], {
     enabled: instance !== undefined,
-    meta: { live: id },
+    live: id,
     // It also depends on other things, such as the workers there are.
     refetchInterval: pollMsOf(instance, false),
   });
 }
 
 export function useTree({ instance, pollMs }: Run) {
-  const { client } = useEngine();
   const { id } = instance;
-  return useQuery({
-    queryKey: ['instances.tree', id],
-    queryFn: ({ signal }) => client.instances.tree(id, {}, { signal }),
-    meta: { live: id },
-    refetchInterval: pollMs,
-  });
+  return useRead('instances.tree', [id, {}], { live: id, refetchInterval: pollMs });
 }
 
 /**

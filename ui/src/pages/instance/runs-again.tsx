@@ -2,7 +2,6 @@
 
 import type { InstanceExplanation, RunsAgain } from 'durable-workflow-engine-client';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
 import { ConfirmDialog } from '../../components/dialog.tsx';
 import { countOf } from '../../lib/format.ts';
 import type { ActionDialogProps } from './action-dialog.tsx';
@@ -55,28 +54,23 @@ export function RunsAgainList({ again }: { readonly again: RunsAgain }) {
 
 /** Needed only if external effects are repeated: everything else continues at once. */
 export function RepeatDialog(props: ActionDialogProps & { readonly action: RetryAction }) {
-  const { run, action, onClose } = props;
+  const { run, action } = props;
   const { client } = useEngine();
   const { id } = run.instance;
   const again = againIn(run.explanation, action);
   const isRepeating = again?.blocks.some((block) => block.repeats_effects) !== false;
   const verb = action === 'retry' ? 'Retry' : 'Resume';
-  const act = useAction(
-    async () => {
-      if (action === 'retry') await client.instances.retry(id);
-      else await client.instances.signal(id, { signal_type: 'resume' });
-    },
-    { done: () => 'The instance runs again.', onDone: onClose },
-  );
   return (
     <ConfirmDialog
       title={isRepeating ? 'Repeat external effects?' : 'Run without the parent?'}
       action={isRepeating ? `${verb} and repeat effects` : `${verb} anyway`}
       kind="danger"
-      isBusy={act.isBusy}
-      error={act.error}
-      onConfirm={() => act.run(undefined)}
-      onClose={onClose}
+      act={async (): Promise<unknown> =>
+        action === 'retry'
+          ? client.instances.retry(id)
+          : client.instances.signal(id, { signal_type: 'resume' })
+      }
+      done={() => 'The instance runs again.'}
     >
       <p>
         {isRepeating

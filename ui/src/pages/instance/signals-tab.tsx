@@ -1,35 +1,24 @@
 /** The signals sent to the instance, and their status. */
 
-import type { SignalStatus, StoredSignal } from 'durable-workflow-engine-client';
+import type { StoredSignal } from 'durable-workflow-engine-client';
 import { Radio } from 'lucide-react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
-import { Badge, type Tone } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
+import { StateWord } from '../../components/state-word.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { choicesOf } from './choices.ts';
 import styles from './instance.module.css';
 import { pathIn, type Run } from './run.ts';
 
-const TONES: Record<SignalStatus, Tone> = {
-  kept: 'wait',
-  taken: 'ok',
-  refused: 'danger',
-  applied: 'ok',
-};
-
 export function Signals({ run }: { readonly run: Run }) {
-  const { client, allowed } = useEngine();
+  const { allowed } = useEngine();
   const { id } = run.instance;
-  const list = useList(
-    ['instances.signals', id],
-    (page, options) => client.instances.signals(id, page, options),
-    { cursorName: 'signals', live: id },
-  );
+  const list = useList('instances.signals', [id, {}], { cursorName: 'signals', live: id });
   const canSend = choicesOf(run.instance, allowed).menu.includes('signal');
   const send = canSend && <Button onClick={() => run.ask('signal')}>Send a signal…</Button>;
   const columns: readonly Column<StoredSignal>[] = [
@@ -38,7 +27,7 @@ export function Signals({ run }: { readonly run: Run }) {
       name: 'Status',
       cell: ({ status, taken_by }) => (
         <>
-          <Badge tone={TONES[status]}>{status}</Badge>{' '}
+          <StateWord state={status} />{' '}
           {taken_by !== null && (
             <>
               by <Link href={run.hrefOfBlock(pathIn(run, taken_by))}>{taken_by}</Link>
@@ -70,7 +59,7 @@ export function Signals({ run }: { readonly run: Run }) {
         columns={columns}
         idOf={(row) => row.id}
         empty={
-          <Empty title="No signals" icon={<Radio size={26} aria-hidden />}>
+          <Empty title="No signals" icon={Radio}>
             <p>
               Pausing, resuming and cancelling are signals, and so are the signals that a step of
               this instance waits for.

@@ -11,73 +11,53 @@ import styles from './now.module.css';
 import type { Run } from './run.ts';
 
 export function WaitActions({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
-  const { allowed } = useEngine();
+  const { client, allowed } = useEngine();
   const maySee = useMaySee();
   const instant = useInstantAction(run);
-  const start = useStartNow(run);
-  const buttons = [];
-  const canStart =
-    allowed.operate && run.explanation?.next.some(({ action }) => action === 'start_now');
-  switch (wait.kind) {
-    case 'pause':
-      if (allowed.operate) {
-        buttons.push(
-          <Button
-            key="resume"
-            kind="primary"
-            isBusy={instant.isBusy}
-            onClick={() => instant.run('resume')}
-          >
-            Resume
-          </Button>,
-        );
-      }
-      break;
-    case 'start':
-    case 'delay':
-    case 'retry':
-      if (canStart) {
-        buttons.push(
-          <Button key="start" isBusy={start.isBusy} onClick={() => start.run(undefined)}>
-            {wait.kind === 'retry' ? 'Retry now' : 'Start now'}
-          </Button>,
-        );
-      }
-      break;
-    case 'event':
-    case 'signal':
-      if (allowed.start) {
-        buttons.push(
-          <Button key="signal" onClick={() => run.ask('signal', wait.name ?? 'continue')}>
-            {wait.kind === 'event' ? `Send ${wait.name} to this instance…` : 'Wake up…'}
-          </Button>,
-        );
-      }
-      break;
-    case 'child':
-      if (wait.child_id !== undefined) {
-        buttons.push(
-          <LinkButton key="child" href={`/instances/${wait.child_id}`}>
-            Open the child
-          </LinkButton>,
-        );
-      }
-      break;
-    default:
-  }
+  const start = useAction(
+    () => client.instances.patchState(run.instance.id, { state: 'running' }),
+    { done: () => 'Continuing now.' },
+  );
+  const { kind, name, child_id } = wait;
+  const canStart = run.explanation?.next.some(({ action }) => action === 'start_now');
   const place = placeOf(wait);
-  if (place !== undefined && maySee(place.href)) {
-    buttons.push(
+  const buttons = [
+    kind === 'pause' && allowed.operate && (
+      <Button
+        key="resume"
+        kind="primary"
+        isBusy={instant.isBusy}
+        onClick={() => instant.run('resume')}
+      >
+        Resume
+      </Button>
+    ),
+    (kind === 'start' || kind === 'delay' || kind === 'retry') && allowed.operate && canStart && (
+      <Button key="start" isBusy={start.isBusy} onClick={() => start.run(undefined)}>
+        {kind === 'retry' ? 'Retry now' : 'Start now'}
+      </Button>
+    ),
+    (kind === 'event' || kind === 'signal') && allowed.start && (
+      <Button key="signal" onClick={() => run.ask('signal', name ?? 'continue')}>
+        {kind === 'event' ? `Send ${name} to this instance…` : 'Wake up…'}
+      </Button>
+    ),
+    kind === 'child' && child_id !== undefined && (
+      <LinkButton key="child" href={`/instances/${child_id}`}>
+        Open the child
+      </LinkButton>
+    ),
+    place !== undefined && maySee(place.href) && (
       <LinkButton key="place" href={place.href}>
         {place.label}
-      </LinkButton>,
-    );
-  }
+      </LinkButton>
+    ),
+  ].filter(Boolean);
   const error = instant.error ?? start.error;
   if (buttons.length === 0 && error === null) return null;
   return (
     <>
-      <p className={styles.actions}>{buttons}</p>
+      {buttons.length > 0 && <p className={styles.actions}>{buttons}</p>}
       {error !== null && <ErrorBox error={error} />}
     </>
   );
@@ -100,11 +80,4 @@ function placeOf({ kind, key, workers }: Wait) {
     default:
       return undefined;
   }
-}
-
-function useStartNow({ instance }: Run) {
-  const { client } = useEngine();
-  return useAction(() => client.instances.patchState(instance.id, { state: 'running' }), {
-    done: () => 'Continuing now.',
-  });
 }

@@ -1,6 +1,6 @@
 /** One thing that an instance waits for: since when, until when, who serves it, and the actions for it. */
 
-import type { Wait, WaitKind } from 'durable-workflow-engine-client';
+import type { GateChoice, Wait, WaitKind } from 'durable-workflow-engine-client';
 import {
   CalendarClock,
   CircleHelp,
@@ -19,35 +19,56 @@ import {
 import { Fragment, type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import { Badge, StateBadge } from '../../components/badge.tsx';
-import { ShortId } from '../../components/copy.tsx';
+import { InstanceLink } from '../../components/instance-link.tsx';
 import { Elapsed, Time } from '../../components/time.tsx';
 import { attemptsText } from '../../flow/run-states.ts';
 import { countOf } from '../../lib/format.ts';
-import { Answer } from './answer.tsx';
+import { AnswerForm } from '../approvals/answer-form.tsx';
 import styles from './now.module.css';
 import { iterationText } from './places.ts';
-import { iterationAt, pathIn, type Run } from './run.ts';
+import { iterationAt, pathIn, type Run, stepIn } from './run.ts';
 import { WaitActions } from './wait-actions.tsx';
 
+/** How a wait looks, and what its block does: words, perhaps around a name. */
+interface Look {
+  readonly icon: LucideIcon;
+  readonly words: string;
+  readonly nameIn?: (wait: Wait) => string | undefined;
+  readonly wordsBehind?: string;
+  /** The sentence is about the instance. */
+  readonly isWhole?: true;
+}
+
+const PAUSED = 'The instance is paused: no new steps start until it is resumed';
+
 /** A newer server may have kinds that this page does not know. */
-const ICONS: Readonly<Partial<Record<WaitKind, LucideIcon>>> = {
-  pause: Pause,
-  start: CalendarClock,
-  handoff: GitFork,
-  slot: Users,
-  throttle: Gauge,
-  signal: Radio,
-  task: Hourglass,
-  worker: Cpu,
-  handler: Cpu,
-  approval: CircleHelp,
-  sleep: Moon,
-  delay: CalendarClock,
-  retry: RotateCw,
-  child: GitFork,
-  rate_limit: Gauge,
-  event: Radio,
-  engine: Cpu,
+const LOOKS: Readonly<Partial<Record<WaitKind, Look>>> = {
+  pause: { icon: Pause, words: PAUSED, isWhole: true },
+  start: { icon: CalendarClock, words: 'The instance has not started yet', isWhole: true },
+  handoff: {
+    icon: GitFork,
+    words: 'The instance is being handed over to another runtime',
+    isWhole: true,
+  },
+  slot: { icon: Users, words: 'waits for a slot of', nameIn: ({ key }) => key },
+  throttle: {
+    icon: Gauge,
+    words: 'waits to start: the throttle',
+    nameIn: ({ key }) => key,
+    wordsBehind: 'delays it',
+  },
+  signal: { icon: Radio, words: 'waits for a signal' },
+  task: { icon: Hourglass, words: 'waits for a worker' },
+  worker: { icon: Cpu, words: 'is with the worker', nameIn: ({ worker_id }) => worker_id },
+  handler: { icon: Cpu, words: 'is running' },
+  approval: { icon: CircleHelp, words: 'asks:' },
+  sleep: { icon: Moon, words: 'sleeps' },
+  delay: { icon: CalendarClock, words: 'is delayed' },
+  retry: { icon: RotateCw, words: 'failed and is retried' },
+  child: { icon: GitFork, words: 'waits for its child' },
+  rate_limit: { icon: Gauge, words: 'waits for a permit of', nameIn: ({ key }) => key },
+  event: { icon: Radio, words: 'waits for the event', nameIn: ({ name }) => name },
+  engine: { icon: Cpu, words: 'is about to continue' },
 };
 
 /** @param props.isGone the wait is over, and stays only while the user points at it */
@@ -57,7 +78,7 @@ export function WaitRow(props: {
   readonly isGone: boolean;
 }) {
   const { run, wait, isGone } = props;
-  const Icon = ICONS[wait.kind] ?? Clock;
+  const Icon = LOOKS[wait.kind]?.icon ?? Clock;
   const [goneAt, setGoneAt] = useState<string>();
   // The end of the wait is known only as the time it disappeared.
   if (isGone && goneAt === undefined) setGoneAt(new Date().toISOString());
@@ -100,89 +121,45 @@ export function WaitRow(props: {
 }
 
 function Title({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
-  const { block_id, path } = wait;
-  const block =
-    block_id === null ? (
-      'It'
-    ) : (
-      <Link href={run.hrefOfBlock(pathIn(run, block_id), iterationAt(run, block_id, path))}>
-        {pathIn(run, block_id)}
-      </Link>
-    );
-  switch (wait.kind) {
-    case 'pause':
-      return <>The instance is paused: no new steps start until it is resumed</>;
-    case 'start':
-      return <>The instance has not started yet</>;
-    case 'handoff':
-      return <>The instance is being handed over to another runtime</>;
-    case 'slot':
-      return (
+  const { kind, block_id, path, prompt, until } = wait;
+  const look = LOOKS[kind];
+  if (look === undefined) return wait.summary;
+  if (look.isWhole) return look.words;
+  const name = look.nameIn?.(wait);
+  return (
+    <>
+      {block_id === null ? (
+        'It'
+      ) : (
+        <Link href={run.hrefOfBlock(pathIn(run, block_id), iterationAt(run, block_id, path))}>
+          {pathIn(run, block_id)}
+        </Link>
+      )}{' '}
+      {look.words}
+      {kind === 'approval' && ` ${prompt === '' ? 'Continue?' : prompt}`}
+      {name !== undefined && (
         <>
-          {block} waits for a slot of <code>{wait.key}</code>
+          {' '}
+          <code>{name}</code>
+          {look.wordsBehind && ` ${look.wordsBehind}`}
         </>
-      );
-    case 'throttle':
-      return (
+      )}
+      {kind === 'retry' && until !== null && (
         <>
-          {block} waits to start: the throttle <code>{wait.key}</code> delays it
+          {' '}
+          <Time at={until} />
         </>
-      );
-    case 'signal':
-      return <>{block} waits for a signal</>;
-    case 'task':
-      return <>{block} waits for a worker</>;
-    case 'worker':
-      return (
-        <>
-          {block} is with the worker <code>{wait.worker_id}</code>
-        </>
-      );
-    case 'handler':
-      return <>{block} is running</>;
-    case 'approval':
-      return (
-        <>
-          {block} asks: {wait.prompt === '' ? 'Continue?' : wait.prompt}
-        </>
-      );
-    case 'sleep':
-      return <>{block} sleeps</>;
-    case 'delay':
-      return <>{block} is delayed</>;
-    case 'retry':
-      return (
-        <>
-          {block} failed and is retried
-          {wait.until !== null && (
-            <>
-              {' '}
-              <Time at={wait.until} />
-            </>
-          )}
-        </>
-      );
-    case 'child':
-      return <>{block} waits for its child</>;
-    case 'rate_limit':
-      return (
-        <>
-          {block} waits for a permit of <code>{wait.key}</code>
-        </>
-      );
-    case 'event':
-      return (
-        <>
-          {block} waits for the event <code>{wait.name}</code>
-        </>
-      );
-    case 'engine':
-      return <>{block} is about to continue</>;
-    default:
-      // A kind that this page does not know.
-      return <>{(wait as Wait).summary}</>;
-  }
+      )}
+    </>
+  );
 }
+
+/** A word, and the name that it is about. */
+const named = (word: string, name: string) => (
+  <span>
+    {word} <code>{name}</code>
+  </span>
+);
 
 const HOLDERS_SHOWN = 3;
 
@@ -195,33 +172,18 @@ function factsOf(wait: Wait): readonly (ReactNode | false)[] {
   const attempts = attemptsText((attempt ?? 0) + 1, max_attempts ?? undefined);
   return [
     workers !== undefined && <WhoServes workers={workers} />,
-    wait.handler !== undefined && WITH_HANDLER.has(wait.kind) && (
-      <span>
-        handler <code>{wait.handler}</code>
-      </span>
-    ),
-    !!wait.queue && (
-      <span>
-        queue <code>{wait.queue}</code>
-      </span>
-    ),
+    wait.handler !== undefined && WITH_HANDLER.has(wait.kind) && named('handler', wait.handler),
+    !!wait.queue && named('queue', wait.queue),
     attempts !== '' && <span>{attempts}</span>,
     heartbeat_at !== undefined && (
       <span>
         last heartbeat <Time at={heartbeat_at} />
       </span>
     ),
-    wait.kind === 'event' && wait.key !== undefined && (
-      <span>
-        key <code>{wait.key}</code>
-      </span>
-    ),
+    wait.kind === 'event' && wait.key !== undefined && named('key', wait.key),
     wait.child_id !== undefined && (
       <span>
-        child{' '}
-        <Link href={`/instances/${wait.child_id}`}>
-          <ShortId id={wait.child_id} />
-        </Link>{' '}
+        child <InstanceLink id={wait.child_id} />{' '}
         {wait.child_state && <StateBadge state={wait.child_state} />}
       </span>
     ),
@@ -239,10 +201,7 @@ function factsOf(wait: Wait): readonly (ReactNode | false)[] {
     ahead !== undefined && ahead > 0 && <span>{countOf(ahead, 'instance')} before it</span>,
     ...holders.slice(0, HOLDERS_SHOWN).map(({ instance_id }) => (
       <span key={instance_id}>
-        held by{' '}
-        <Link href={`/instances/${instance_id}`}>
-          <ShortId id={instance_id} />
-        </Link>
+        held by <InstanceLink id={instance_id} />
       </span>
     )),
     holders.length > HOLDERS_SHOWN && (
@@ -278,5 +237,24 @@ function WhoServes({ workers }: { readonly workers: NonNullable<Wait['workers']>
         )}
       </span>
     </>
+  );
+}
+
+/** A user's answer to a step that waits for approval. */
+function Answer(props: { readonly run: Run; readonly wait: Wait; readonly isClosed: boolean }) {
+  const { run, wait, isClosed } = props;
+  const { approval_id = '', choices = [], approvers } = wait;
+  // Of an injected block only the values are known.
+  const gate = stepIn(run, wait.block_id)?.wait_for_input;
+  const labelOf = (value: string) =>
+    gate?.choices?.find((choice: GateChoice) => choice.value === value)?.label ?? value;
+  return (
+    <AnswerForm
+      approvalId={approval_id}
+      approvers={approvers}
+      choices={choices.map((value) => ({ value, label: labelOf(value) }))}
+      allowsComment={gate?.allow_comment === true}
+      isClosed={isClosed}
+    />
   );
 }

@@ -1,9 +1,8 @@
 /** The columns of the list of instances: how each is shown, sorted and exported. */
 
 import type { TaskInstance } from 'durable-workflow-engine-client';
-import { Link } from 'wouter';
 import { StateBadge } from '../../components/badge.tsx';
-import { ShortId } from '../../components/copy.tsx';
+import { InstanceLink } from '../../components/instance-link.tsx';
 import { SequenceName } from '../../components/sequence-name.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Elapsed, Time } from '../../components/time.tsx';
@@ -24,13 +23,21 @@ export const INSTANCE: InstanceColumn = {
   text: ({ id }) => id,
   cell: ({ id, metadata }) => (
     <>
-      <Link href={`/instances/${id}`}>
-        <ShortId id={id} />
-      </Link>
+      <InstanceLink id={id} />
       <span className={styles.metadata}>{summaryOf(metadata)}</span>
     </>
   ),
 };
+
+type TextOf = (row: TaskInstance) => string;
+
+function texts(name: string, text: TextOf): InstanceColumn {
+  return { name, text, cell: text };
+}
+
+function instants(name: string, text: TextOf): InstanceColumn {
+  return { name, text, cell: (row) => <Time at={text(row)} /> };
+}
 
 const COLUMNS: Readonly<Record<string, InstanceColumn>> = {
   sequence: {
@@ -78,27 +85,10 @@ const COLUMNS: Readonly<Record<string, InstanceColumn>> = {
     text: (row) => attemptsOf(row) ?? '',
     cell: (row) => attemptsOf(row) ?? <span className="dim">–</span>,
   },
-  created: {
-    name: 'Created',
-    text: ({ created_at }) => created_at,
-    cell: ({ created_at }) => <Time at={created_at} />,
-  },
-  changed: {
-    name: 'Changed',
-    sortedBy: 'changed',
-    text: ({ updated_at }) => updated_at,
-    cell: ({ updated_at }) => <Time at={updated_at} />,
-  },
-  namespace: {
-    name: 'Namespace',
-    text: ({ namespace }) => namespace,
-    cell: ({ namespace }) => namespace,
-  },
-  priority: {
-    name: 'Priority',
-    text: ({ priority }) => priority,
-    cell: ({ priority }) => priority,
-  },
+  created: instants('Created', ({ created_at }) => created_at),
+  changed: { ...instants('Changed', ({ updated_at }) => updated_at), sortedBy: 'changed' },
+  namespace: texts('Namespace', ({ namespace }) => namespace),
+  priority: texts('Priority', ({ priority }) => priority),
 };
 
 export const COLUMN_NAMES: readonly (readonly [key: string, label: string])[] = Object.entries(

@@ -4,7 +4,7 @@ import type { InstancesListQuery, TaskInstance } from 'durable-workflow-engine-c
 import { useEffect, useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
 import { Button } from '../../components/button.tsx';
-import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { Dialog, DialogActions, useClose } from '../../components/dialog.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
 import { countOf } from '../../lib/format.ts';
 import type { InstanceColumn } from './columns.tsx';
@@ -25,10 +25,10 @@ export function ExportDialog(props: {
   readonly kind: ExportKind;
   readonly query: InstancesListQuery;
   readonly columns: readonly InstanceColumn[];
-  readonly onClose: () => void;
 }) {
-  const { kind, query, columns, onClose } = props;
+  const { kind, query, columns } = props;
   const { client } = useEngine();
+  const close = useClose();
   const [progress, setProgress] = useState<Progress>({ lines: [] });
   const [stop] = useState(() => new AbortController());
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is exported is fixed when the dialog opens
@@ -55,7 +55,7 @@ export function ExportDialog(props: {
   const { lines, end, error } = progress;
   const isOver = end !== undefined || error !== undefined;
   return (
-    <Dialog title="Export instances" onClose={onClose}>
+    <Dialog title="Export instances">
       <p role="status">
         {countOf(lines.length, 'row')} read
         {end === 'complete' && ': all matches.'}
@@ -67,11 +67,10 @@ export function ExportDialog(props: {
         <DialogActions
           label="Download"
           isDisabled={lines.length === 0}
-          onClose={onClose}
           onConfirm={() => {
             const head = kind === 'csv' ? csvLine(columns.map(({ name }) => name)) : '';
             download(`instances.${kind === 'csv' ? 'csv' : 'txt'}`, [head, ...lines]);
-            onClose();
+            close();
           }}
         />
       ) : (

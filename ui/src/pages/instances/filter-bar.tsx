@@ -34,7 +34,7 @@ export function FilterBar({
   readonly wrong: Wrong;
   readonly counts: InstanceCounts | undefined;
 }) {
-  const [filters, change] = useFilters();
+  const [filters, change, at] = useFilters();
   const states = statesOf(filters);
   const chips = chipsOf(filters, wrong);
   return (
@@ -64,32 +64,20 @@ export function FilterBar({
           onChange={(sequence) => change({ sequence, version: undefined })}
         />
         {filters.sequence && (
-          <FilterField
-            label="Version"
-            value={filters.version ?? ''}
-            wrong={wrong.version}
-            onChange={(version) => change({ version })}
-          />
+          <FilterField label="Version" wrong={wrong.version} {...at('version')} />
         )}
-        <FilterField
-          label="Failure"
-          placeholder="Message"
-          value={filters.failure ?? ''}
-          onChange={(failure) => change({ failure })}
-        />
+        <FilterField label="Failure" placeholder="Message" {...at('failure')} />
         <FilterField
           label="Metadata"
           placeholder="name=value"
-          value={filters.metadata ?? ''}
           wrong={wrong.metadata}
-          onChange={(metadata) => change({ metadata })}
+          {...at('metadata')}
         />
         <Select
           label="Waiting for"
-          value={filters.waiting_for ?? ''}
           options={withChosen(WAITS, filters.waiting_for)}
           wrong={wrong.waiting_for}
-          onChange={(waiting_for) => change({ waiting_for })}
+          {...at('waiting_for')}
         />
         <AgeField name="created" label="Created" wrong={wrong} />
         <AgeField name="changed" label="Changed" wrong={wrong} />

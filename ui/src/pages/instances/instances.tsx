@@ -8,9 +8,10 @@ import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { type BulkAction, BulkDialog, type BulkFilter } from '../../components/bulk-dialog.tsx';
 import { Button, ButtonRow, LinkButton } from '../../components/button.tsx';
+import { CloseContext } from '../../components/dialog.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { UnreadFields, useUnreadFields } from '../../components/field.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
+import { ListTable, useListOf } from '../../components/list.tsx';
 import { Facts, Page, Panel } from '../../components/page.tsx';
 import type { Column } from '../../components/table.tsx';
 import { type Filters, useFilters } from '../../lib/address.ts';
@@ -64,7 +65,7 @@ export default function Instances() {
   const isWrong = Object.keys(wrong).length > 0;
   const [unread, tellUnread] = useUnreadFields();
   const enabled = !isWrong && unread === 0;
-  const list = useList<TaskInstance>(
+  const list = useListOf<TaskInstance>(
     ['instances.list', asked, filters.sort],
     async (page, options) => {
       const { query } = selectionOf(filters, Date.now());
@@ -178,22 +179,20 @@ export default function Instances() {
           />
         )}
       </Panel>
-      {exported && (
-        <ExportDialog
-          kind={exported}
-          query={selectionOf(filters, Date.now()).query}
-          columns={columns}
-          onClose={() => setExported(undefined)}
-        />
-      )}
-      {bulk && (
-        <BulkDialog
-          {...bulk}
-          among={lasting(filters)}
-          onClose={() => setBulk(undefined)}
-          onDone={() => setSelected(new Set())}
-        />
-      )}
+      <CloseContext value={() => setExported(undefined)}>
+        {exported && (
+          <ExportDialog
+            kind={exported}
+            query={selectionOf(filters, Date.now()).query}
+            columns={columns}
+          />
+        )}
+      </CloseContext>
+      <CloseContext value={() => setBulk(undefined)}>
+        {bulk && (
+          <BulkDialog {...bulk} among={lasting(filters)} onDone={() => setSelected(new Set())} />
+        )}
+      </CloseContext>
     </Page>
   );
 }
@@ -246,7 +245,7 @@ function Reach({
   return (
     <>
       <p>All instances that match these filters, including those on other pages:</p>
-      <Facts facts={words} />
+      <Facts facts={Object.fromEntries(words)} />
     </>
   );
 }
@@ -263,7 +262,7 @@ function useSelected(filters: string) {
 function WrongFilters({ wrong }: { readonly wrong: Wrong }) {
   return (
     <div role="alert">
-      <Empty title="Invalid filter" icon={<TriangleAlert size={26} aria-hidden />}>
+      <Empty title="Invalid filter" icon={TriangleAlert}>
         <p>
           {Object.entries(wrong)
             .map(([name, message]) => `${wordsOf(name)}: ${message}.`)
@@ -281,7 +280,7 @@ function WrongFilters({ wrong }: { readonly wrong: Wrong }) {
 function NoInstances({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) {
     return (
-      <Empty title="No matching instances" icon={<ListTree size={26} aria-hidden />}>
+      <Empty title="No matching instances" icon={ListTree}>
         <p>
           All filters must match. <Link href="/instances">Show all instances</Link>
         </p>
@@ -289,7 +288,7 @@ function NoInstances({ isFiltered }: { isFiltered: boolean }) {
     );
   }
   return (
-    <Empty title="No instances yet" icon={<ListTree size={26} aria-hidden />}>
+    <Empty title="No instances yet" icon={ListTree}>
       <p>
         An instance is a run of a sequence. <Link href="/sequences">Choose one to start</Link>
       </p>

@@ -101,7 +101,7 @@ function Views({ search }: { readonly search: string }) {
               <Link href={`/instances?${view.search}`}>{view.name}</Link>
               <IconButton
                 label={`Delete the view ${view.name}`}
-                icon={<X size={14} aria-hidden />}
+                icon={X}
                 onClick={() => keep(views.filter((other) => other !== view))}
               />
             </li>

@@ -1,24 +1,15 @@
 /** Bulk jobs as rows: who changed what, how far it is, and what came of a retry. */
 
-import type { BulkJob, BulkJobState } from 'durable-workflow-engine-client';
+import type { BulkJob } from 'durable-workflow-engine-client';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
-import { Badge, type Tone } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
+import { ActionButton } from '../../components/act.tsx';
 import { ShortId } from '../../components/copy.tsx';
 import { isOfInterest, RetryOutcome } from '../../components/retry-outcome.tsx';
+import { StateWord } from '../../components/state-word.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { formatCount } from '../../lib/format.ts';
 import { changeText, resultText, scopeText } from './job-texts.ts';
-
-const TONES: Record<BulkJobState, Tone> = {
-  running: 'info',
-  cancelling: 'warn',
-  completed: 'ok',
-  cancelled: 'idle',
-  failed: 'danger',
-};
 
 const COLUMNS: readonly Column<BulkJob>[] = [
   {
@@ -34,7 +25,7 @@ const COLUMNS: readonly Column<BulkJob>[] = [
     name: 'State',
     cell: ({ state, error }) => (
       <>
-        <Badge tone={TONES[state]}>{state}</Badge> {error}
+        <StateWord state={state} /> {error}
       </>
     ),
   },
@@ -50,17 +41,16 @@ const COLUMNS: readonly Column<BulkJob>[] = [
 /** The columns, with a way to stop a job for those who may. */
 export function useJobColumns(): readonly Column<BulkJob>[] {
   const { client, allowed } = useEngine();
-  const cancel = useAction((id: string) => client.bulkJobs.cancel(id), {
-    done: () => 'The job is being cancelled. Instances that it has changed stay changed.',
-  });
   if (!allowed.operate) return COLUMNS;
   const end: Column<BulkJob> = {
     name: 'Action',
     cell: ({ id, state }) =>
       state === 'running' && (
-        <Button isBusy={cancel.isBusy} onClick={() => cancel.run(id)}>
-          Cancel
-        </Button>
+        <ActionButton
+          label="Cancel"
+          act={() => client.bulkJobs.cancel(id)}
+          done={() => 'The job is being cancelled. Instances that it has changed stay changed.'}
+        />
       ),
   };
   return [...COLUMNS, end];

@@ -1,17 +1,16 @@
 /** The API keys of the tenant: capabilities and last use, and forms to create and revoke keys. */
 
 import type { ApiKey, Capability, KeyMinted } from 'durable-workflow-engine-client';
-import { KeyRound, Plus } from 'lucide-react';
+import { KeyRound } from 'lucide-react';
 import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
+import { ConfirmButton } from '../../components/act.tsx';
 import { Badge } from '../../components/badge.tsx';
-import { Button, ButtonRow } from '../../components/button.tsx';
-import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
-import { Empty, ErrorBox } from '../../components/error-box.tsx';
-import { Choices, DateTimeField, Form, TextField, wrongOf } from '../../components/field.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
-import { Panel } from '../../components/page.tsx';
+import { ButtonRow } from '../../components/button.tsx';
+import { Choices, DateTimeField, TextField } from '../../components/field.tsx';
+import { FormDialog, useForm } from '../../components/form.tsx';
+import { useList } from '../../components/list.tsx';
+import { ListPanel } from '../../components/list-panel.tsx';
 import { SecretOnce } from '../../components/secret-once.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
@@ -43,59 +42,36 @@ function KeyState({ apiKey }: { apiKey: ApiKey }) {
 
 export function ApiKeys() {
   const { client, tenant = '' } = useEngine();
-  const [isMaking, setMaking] = useState(false);
-  const [revoked, setRevoked] = useState<ApiKey>();
-  const list = useList<ApiKey>(['apiKeys.list', tenant], (page, options) =>
-    client.apiKeys.list({ ...page, tenant_id: tenant }, options),
-  );
-  const revoke = useAction(({ id }: ApiKey) => client.apiKeys.revoke(id), {
-    done: (_, { name, id }) => `Revoked: ${name || id}`,
-    onDone: () => setRevoked(undefined),
-  });
-  const action: Column<ApiKey> = {
-    name: 'Action',
-    cell: (key) => !key.revoked && <Button onClick={() => setRevoked(key)}>Revoke</Button>,
-  };
+  const list = useList('apiKeys.list', [{ tenant_id: tenant }]);
   return (
-    <Panel
+    <ListPanel
       title="API keys"
-      isFlush
-      actions={
-        <Button icon={<Plus size={15} aria-hidden />} onClick={() => setMaking(true)}>
-          New key
-        </Button>
+      list={list}
+      columns={COLUMNS}
+      idOf={({ id }) => id}
+      create={{ label: 'New key', first: 'Create a key', form: <NewKey /> }}
+      rowActions={({ id, name, revoked }) =>
+        !revoked && (
+          <ConfirmButton
+            label="Revoke"
+            title={`Revoke ${name || id}?`}
+            action="Revoke key"
+            act={() => client.apiKeys.revoke(id)}
+            done={() => `Revoked: ${name || id}`}
+          >
+            <p>
+              Requests with this key will be rejected and its open connections closed. This cannot
+              be undone.
+            </p>
+          </ConfirmButton>
+        )
       }
-    >
-      <ListTable
-        list={list}
-        label="API keys"
-        columns={[...COLUMNS, action]}
-        idOf={({ id }) => id}
-        empty={
-          <Empty title="No keys yet" icon={<KeyRound size={26} aria-hidden />}>
-            <p>Workers and applications use a key each, with no more rights than they need.</p>
-            <Button onClick={() => setMaking(true)}>Create a key</Button>
-          </Empty>
-        }
-      />
-      {isMaking && <NewKey onClose={() => setMaking(false)} />}
-      {revoked && (
-        <ConfirmDialog
-          title={`Revoke ${revoked.name || revoked.id}?`}
-          action="Revoke key"
-          kind="danger"
-          isBusy={revoke.isBusy}
-          error={revoke.error}
-          onConfirm={() => revoke.run(revoked)}
-          onClose={() => setRevoked(undefined)}
-        >
-          <p>
-            Requests with this key will be rejected and its open connections closed. This cannot be
-            undone.
-          </p>
-        </ConfirmDialog>
-      )}
-    </Panel>
+      empty={{
+        title: 'No keys yet',
+        icon: KeyRound,
+        about: 'Workers and applications use a key each, with no more rights than they need.',
+      }}
+    />
   );
 }
 
@@ -110,77 +86,62 @@ const CAPABILITIES: readonly (readonly [word: Capability, about: string])[] = [
   ['secrets', 'in addition to worker: receives the secrets that tasks refer to'],
 ];
 
-function NewKey({ onClose }: { onClose: () => void }) {
+const FIRST = { name: '', capabilities: [] as readonly Capability[], groups: '', expires_at: '' };
+
+const isApprover = (chosen: readonly Capability[]) => chosen.includes('approver');
+
+function NewKey() {
   const { client, tenant = '' } = useEngine();
-  const [name, setName] = useState('');
-  const [expires, setExpires] = useState('');
-  const [chosen, setChosen] = useState<readonly Capability[]>([]);
-  const [groups, setGroups] = useState('');
-  const isApprover = chosen.includes('approver');
   const [made, setMade] = useState<KeyMinted>();
-  const mint = useAction(
-    () =>
+  const form = useForm(
+    FIRST,
+    ({ name, capabilities, groups, expires_at: expires }) =>
       client.apiKeys.mint({
-        tenant_id: tenant,
-        name,
-        capabilities: chosen,
-        groups: isApprover ? groups.split(/[\s,]+/).filter((group) => group !== '') : null,
+        ...{ tenant_id: tenant, name, capabilities },
+        groups: isApprover(capabilities)
+          ? groups.split(/[\s,]+/).filter((group) => group !== '')
+          : null,
         expires_at: expires === '' ? null : new Date(expires).toISOString(),
       }),
     { onDone: setMade },
   );
+  const { at, draft } = form;
   if (made) {
     return (
       <SecretOnce
         title="API key created"
         about="The server stores only its hash."
         secret={made.secret}
-        onClose={onClose}
       />
     );
   }
   return (
-    <Dialog title="New API key" onClose={onClose}>
-      <Form onSubmit={() => mint.run(undefined)}>
+    <FormDialog form={form} title="New API key" label="Create key">
+      <TextField label="Name" hint="Who uses the key, such as billing worker" {...at('name')} />
+      <Choices
+        legend="Capabilities"
+        options={CAPABILITIES.map(([value, about]) => ({
+          value,
+          label: (
+            <>
+              <strong>{value}</strong> <span className="dim">{about}</span>
+            </>
+          ),
+        }))}
+        {...at('capabilities')}
+      />
+      {isApprover(draft.capabilities) && (
         <TextField
-          label="Name"
-          value={name}
-          onChange={setName}
-          hint="Who uses the key, such as billing worker"
-          wrong={wrongOf(mint.error, 'name')}
+          label="Groups"
+          hint="Such as finance, legal. Approvals that name approvers accept only keys of one of their groups"
+          {...at('groups')}
         />
-        <Choices
-          legend="Capabilities"
-          options={CAPABILITIES.map(([value, about]) => ({
-            value,
-            label: (
-              <>
-                <strong>{value}</strong> <span className="dim">{about}</span>
-              </>
-            ),
-          }))}
-          chosen={chosen}
-          onChange={setChosen}
-        />
-        {isApprover && (
-          <TextField
-            label="Groups"
-            value={groups}
-            onChange={setGroups}
-            hint="Such as finance, legal. Approvals that name approvers accept only keys of one of their groups"
-            wrong={wrongOf(mint.error, 'groups')}
-          />
-        )}
-        <DateTimeField
-          label="Expires"
-          value={expires}
-          onChange={setExpires}
-          hint="Leave empty for a key that never expires"
-          wrong={wrongOf(mint.error, 'expires_at')}
-        />
-        {mint.error !== null && <ErrorBox error={mint.error} />}
-        <DialogActions label="Create key" isBusy={mint.isBusy} onClose={onClose} />
-      </Form>
-    </Dialog>
+      )}
+      <DateTimeField
+        label="Expires"
+        hint="Leave empty for a key that never expires"
+        {...at('expires_at')}
+      />
+    </FormDialog>
   );
 }

@@ -1,24 +1,24 @@
 /** API keys of the tenant, and secrets of its steps. */
 
-import { useParams } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
-import { Page, Tabs } from '../../components/page.tsx';
+import { Page, useTabs } from '../../components/page.tsx';
 import { ApiKeys } from './api-keys.tsx';
 import { Credentials } from './credentials.tsx';
 
-const KEYS = { href: '/keys', label: 'API keys' };
-const SECRETS = { href: '/keys/secrets', label: 'Secrets of steps' };
+const TABS = [
+  ['', 'API keys', ApiKeys],
+  ['secrets', 'Secrets of steps', Credentials],
+] as const;
 
 export default function Keys() {
   const { allowed } = useEngine();
-  const { tab } = useParams();
   // Only the root key manages API keys.
-  const tabs = allowed.administer ? [KEYS, SECRETS] : [SECRETS];
-  const current = tab === 'secrets' || !allowed.administer ? SECRETS : KEYS;
+  const seen = TABS.filter(([, , part]) => allowed.administer || part === Credentials);
+  const [tabs, Part] = useTabs('Keys and secrets', '/keys', seen);
   return (
     <Page title="Keys and secrets">
-      <Tabs label="Keys and secrets" tabs={tabs} current={current.href} />
-      {current === KEYS ? <ApiKeys /> : <Credentials />}
+      {tabs}
+      <Part />
     </Page>
   );
 }

@@ -8,24 +8,18 @@ import {
   type RateLimit,
   type TenantLimits,
 } from 'durable-workflow-engine-client';
-import { Gauge, Plus } from 'lucide-react';
+import { Gauge } from 'lucide-react';
 import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
+import { useRead } from '../../api/read.ts';
+import { ConfirmButton, DialogButton } from '../../components/act.tsx';
 import { Badge } from '../../components/badge.tsx';
-import { Button, ButtonRow } from '../../components/button.tsx';
-import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
-import { Empty, ErrorBox, messageOf } from '../../components/error-box.tsx';
-import {
-  FieldRow,
-  FilterField,
-  Form,
-  NumberField,
-  TextField,
-  wrongOf,
-} from '../../components/field.tsx';
-import { Conflict, useGuard } from '../../components/guard.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
+import { ButtonRow } from '../../components/button.tsx';
+import { messageOf } from '../../components/error-box.tsx';
+import { FieldRow, FilterField, NumberField, TextField, wrongOf } from '../../components/field.tsx';
+import { FormDialog, useForm } from '../../components/form.tsx';
+import { useList } from '../../components/list.tsx';
+import { ListPanel } from '../../components/list-panel.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Facts, Page, Panel } from '../../components/page.tsx';
 import type { Column } from '../../components/table.tsx';
@@ -33,7 +27,6 @@ import { Time } from '../../components/time.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { countOf, formatCount, wordsOf } from '../../lib/format.ts';
 import { type NumberLimits, numberOf } from '../../lib/numbers.ts';
-import { pageByOffset } from '../../lib/offset.ts';
 import styles from './limits.module.css';
 
 const FROM_0: NumberLimits = { isInteger: true, min: 0 };
@@ -53,7 +46,7 @@ export default function Limits() {
 /** The limit that applies to a key: its own, or that of a pattern. */
 function LimitOfKey() {
   const { client } = useEngine();
-  const [{ key = '' }, change] = useFilters();
+  const [{ key = '' }, , at] = useFilters();
   const limit = useQuery({
     queryKey: ['rateLimits.get', key],
     queryFn: ({ signal }) =>
@@ -68,8 +61,7 @@ function LimitOfKey() {
       <FilterField
         label="Limit of a key"
         placeholder="bank:c-17"
-        value={key}
-        onChange={(text) => change({ key: text })}
+        {...at('key')}
         hint={
           limit.data === undefined ? (
             'Its own, or that of a pattern'
@@ -118,146 +110,97 @@ const COLUMNS: readonly Column<RateLimit>[] = [
 
 function RateLimits() {
   const { client, allowed } = useEngine();
-  const [edited, setEdited] = useState<RateLimit | 'new'>();
-  const [removed, setRemoved] = useState<RateLimit>();
-  const list = useList<RateLimit>(['rateLimits.list'], (page, options) =>
-    pageByOffset(page, (asked) => client.rateLimits.list(asked, options)),
-  );
-  const remove = useAction((key: string) => client.rateLimits.delete(key), {
-    done: (_, key) => `The limit of ${key} was removed.`,
-    onDone: () => setRemoved(undefined),
-  });
-  const actions: Column<RateLimit> = {
-    name: 'Action',
-    cell: (limit) => (
-      <ButtonRow>
-        <Button onClick={() => setEdited(limit)}>Change</Button>
-        <Button onClick={() => setRemoved(limit)}>Remove</Button>
-      </ButtonRow>
-    ),
-  };
+  const list = useList('rateLimits.list', [{}], { isByOffset: true });
   return (
-    <Panel
+    <ListPanel
       title="Rate limits of steps"
-      isFlush
-      actions={
-        allowed.operate && (
-          <Button icon={<Plus size={15} aria-hidden />} onClick={() => setEdited('new')}>
-            New limit
-          </Button>
-        )
-      }
-    >
-      <ListTable
-        list={list}
-        label="Rate limits"
-        columns={allowed.operate ? [...COLUMNS, actions] : COLUMNS}
-        idOf={({ key }) => key}
-        empty={
-          <Empty title="No rate limits" icon={<Gauge size={26} aria-hidden />}>
+      label="Rate limits"
+      list={list}
+      columns={COLUMNS}
+      idOf={({ key }) => key}
+      mayChange={allowed.operate}
+      create={{ label: 'New limit', first: 'Create a limit', form: <RateLimitForm /> }}
+      rowActions={(limit) => (
+        <>
+          <DialogButton label="Change">
+            <RateLimitForm limit={limit} />
+          </DialogButton>
+          <ConfirmButton
+            label="Remove"
+            title={`Remove the limit of ${limit.key}?`}
+            action="Remove limit"
+            act={() => client.rateLimits.delete(limit.key)}
+            done={() => `The limit of ${limit.key} was removed.`}
+          >
             <p>
-              Steps with a <code>rate_limit_key</code> share the limit of that key. Without a limit
-              they start at once. A key with <code>*</code> limits every key that matches.
+              The limit is {formatCount(limit.max_count)} in{' '}
+              {countOf(limit.window_seconds, 'second')}. Then the best other pattern applies; steps
+              that none matches start at once, however many there are.
             </p>
-            {allowed.operate && <Button onClick={() => setEdited('new')}>Create a limit</Button>}
-          </Empty>
-        }
-      />
-      {edited && (
-        <RateLimitForm
-          limit={edited === 'new' ? undefined : edited}
-          onClose={() => setEdited(undefined)}
-        />
+          </ConfirmButton>
+        </>
       )}
-      {removed && (
-        <ConfirmDialog
-          title={`Remove the limit of ${removed.key}?`}
-          action="Remove limit"
-          kind="danger"
-          isBusy={remove.isBusy}
-          error={remove.error}
-          onConfirm={() => remove.run(removed.key)}
-          onClose={() => {
-            remove.reset();
-            setRemoved(undefined);
-          }}
-        >
-          <p>
-            The limit is {formatCount(removed.max_count)} in{' '}
-            {countOf(removed.window_seconds, 'second')}. Then the best other pattern applies; steps
-            that none matches start at once, however many there are.
-          </p>
-        </ConfirmDialog>
-      )}
-    </Panel>
+      empty={{
+        title: 'No rate limits',
+        icon: Gauge,
+        about: (
+          <>
+            Steps with a <code>rate_limit_key</code> share the limit of that key. Without a limit
+            they start at once. A key with <code>*</code> limits every key that matches.
+          </>
+        ),
+      }}
+    />
   );
 }
 
-function RateLimitForm(props: { limit: RateLimit | undefined; onClose: () => void }) {
-  const { limit, onClose } = props;
+const rateDraftOf = ({
+  max_count,
+  window_seconds,
+}: Pick<RateLimit, 'max_count' | 'window_seconds'>) => ({
+  max_count: String(max_count),
+  window_seconds: String(window_seconds),
+});
+
+function RateLimitForm(props: { limit?: RateLimit }) {
+  const { limit } = props;
   const { client } = useEngine();
   const [key, setKey] = useState(limit?.key ?? '');
-  const guard = useGuard(limit, () => limitOf(client, key), viewOfRate);
-  const [count, setCount] = useState(String(limit?.max_count ?? 100));
-  const [seconds, setSeconds] = useState(String(limit?.window_seconds ?? 60));
-  const save = useAction(
-    async () =>
-      guard.run(async (since) =>
-        client.rateLimits.put(key, {
-          max_count: numberOf('Maximum starts', count, FROM_1),
-          window_seconds: numberOf('Window in seconds', seconds, FROM_1),
-          ...since,
-        }),
-      ),
-    { done: () => `The limit of ${key} was saved.`, onDone: onClose },
+  const form = useForm(
+    rateDraftOf(limit ?? { max_count: 100, window_seconds: 60 }),
+    ({ max_count, window_seconds }, since) =>
+      client.rateLimits.put(key, {
+        max_count: numberOf('Maximum starts', max_count, FROM_1),
+        window_seconds: numberOf('Window in seconds', window_seconds, FROM_1),
+        ...since,
+      }),
+    {
+      done: () => `The limit of ${key} was saved.`,
+      guard: { thing: limit, read: () => limitOf(client, key), draftOf: rateDraftOf },
+    },
   );
+  const { at, error } = form;
   return (
-    <Dialog title={limit ? `Limit of ${limit.key}` : 'New rate limit'} onClose={onClose}>
-      <Form onSubmit={() => save.run(undefined)}>
-        {!limit && (
-          <TextField
-            label="Key"
-            required
-            value={key}
-            onChange={setKey}
-            hint="The rate_limit_key of the steps; * stands for any text: every matching key has this limit"
-            wrong={wrongOf(save.error, 'key')}
-          />
-        )}
-        <NumberField
-          label="Maximum starts"
-          limits={FROM_1}
+    <FormDialog
+      form={form}
+      title={limit ? `Limit of ${limit.key}` : 'New rate limit'}
+      label="Save limit"
+    >
+      {!limit && (
+        <TextField
+          label="Key"
           required
-          value={count}
-          onChange={setCount}
-          wrong={wrongOf(save.error, 'max_count')}
+          value={key}
+          onChange={setKey}
+          hint="The rate_limit_key of the steps; * stands for any text: every matching key has this limit"
+          wrong={wrongOf(error, 'key')}
         />
-        <NumberField
-          label="Window in seconds"
-          limits={FROM_1}
-          required
-          value={seconds}
-          onChange={setSeconds}
-          wrong={wrongOf(save.error, 'window_seconds')}
-        />
-        <Conflict
-          guard={guard}
-          mine={{ max_count: count, window_seconds: seconds }}
-          onTake={({ max_count, window_seconds }) => {
-            setCount(String(max_count));
-            setSeconds(String(window_seconds));
-            save.reset();
-          }}
-          onKeep={() => save.run(undefined)}
-        />
-        {save.error !== null && <ErrorBox error={save.error} />}
-        <DialogActions label="Save limit" isBusy={save.isBusy} onClose={onClose} />
-      </Form>
-    </Dialog>
+      )}
+      <NumberField label="Maximum starts" limits={FROM_1} required {...at('max_count')} />
+      <NumberField label="Window in seconds" limits={FROM_1} required {...at('window_seconds')} />
+    </FormDialog>
   );
 }
-
-const viewOfRate = ({ max_count, window_seconds }: RateLimit) => ({ max_count, window_seconds });
 
 /** The limit of the key itself; undefined if only that of a pattern applies. */
 async function limitOf(client: Client, key: string): Promise<RateLimit | undefined> {
@@ -281,109 +224,72 @@ const TENANT_LIMITS = [
 
 function LimitsOfTenant() {
   const { client, tenant = '' } = useEngine();
-  const [isEdited, setEdited] = useState(false);
-  const [isReset, setReset] = useState(false);
-  const limits = useQuery({
-    queryKey: ['tenantLimits.get', tenant],
-    queryFn: ({ signal }) => client.tenantLimits.get(tenant, { signal }),
-  });
-  const reset = useAction(() => client.tenantLimits.delete(tenant), {
-    done: () => `${tenant} now has the default limits.`,
-    onDone: () => setReset(false),
-  });
+  const limits = useRead('tenantLimits.get', [tenant]);
   return (
     <Panel
       title={`Resource limits of ${tenant}`}
       actions={
         <ButtonRow>
-          <Button onClick={() => setReset(true)}>Reset to defaults</Button>
-          <Button onClick={() => setEdited(true)}>Change</Button>
+          <ConfirmButton
+            label="Reset to defaults"
+            title={`Reset the limits of ${tenant} to the defaults?`}
+            action="Reset to defaults"
+            act={() => client.tenantLimits.delete(tenant)}
+            done={() => `${tenant} now has the default limits.`}
+          >
+            <p>The values set here are deleted.</p>
+          </ConfirmButton>
+          <DialogButton label="Change">
+            {limits.data && <TenantLimitsForm limits={limits.data} />}
+          </DialogButton>
         </ButtonRow>
       }
     >
       <Loaded query={limits} height={120}>
         {(set) => (
-          <>
-            <Facts
-              facts={TENANT_LIMITS.map((name) => [
+          <Facts
+            facts={Object.fromEntries(
+              TENANT_LIMITS.map((name) => [
                 wordsOf(name),
                 set[name] === null ? 'default' : formatCount(set[name]),
-              ])}
-            />
-            {isEdited && <TenantLimitsForm limits={set} onClose={() => setEdited(false)} />}
-          </>
+              ]),
+            )}
+          />
         )}
       </Loaded>
-      {isReset && (
-        <ConfirmDialog
-          title={`Reset the limits of ${tenant} to the defaults?`}
-          action="Reset to defaults"
-          kind="danger"
-          isBusy={reset.isBusy}
-          error={reset.error}
-          onConfirm={() => reset.run(undefined)}
-          onClose={() => {
-            reset.reset();
-            setReset(false);
-          }}
-        >
-          <p>The values set here are deleted.</p>
-        </ConfirmDialog>
-      )}
     </Panel>
   );
 }
 
 /** As text for the fields. */
-const textsOf = (limits: TenantLimits): Readonly<Record<string, string>> =>
+const textsOf = (limits: TenantLimits) =>
   Object.fromEntries(TENANT_LIMITS.map((name) => [name, limits[name]?.toString() ?? '']));
 
-function TenantLimitsForm(props: { limits: TenantLimits; onClose: () => void }) {
-  const { limits, onClose } = props;
+function TenantLimitsForm(props: { limits: TenantLimits }) {
+  const { limits } = props;
   const { client, tenant = '' } = useEngine();
-  const [texts, setTexts] = useState(() => textsOf(limits));
-  const [opened] = useState(limits);
-  const guard = useGuard(opened, () => client.tenantLimits.get(tenant), textsOf);
-  const save = useAction(
-    async () => {
-      const set = TENANT_LIMITS.map((name) => {
-        const text = texts[name]?.trim() ?? '';
-        return [name, text === '' ? null : numberOf(wordsOf(name), text, FROM_0)];
-      });
-      return guard.run((since) =>
-        client.tenantLimits.put(tenant, { ...Object.fromEntries(set), ...since }),
-      );
+  const form = useForm(
+    textsOf(limits),
+    (texts, since) => {
+      const set = Object.entries(texts).map(([name, text]) => [
+        name,
+        text.trim() === '' ? null : numberOf(wordsOf(name), text, FROM_0),
+      ]);
+      return client.tenantLimits.put(tenant, { ...Object.fromEntries(set), ...since });
     },
-    { done: () => `The limits of ${tenant} were saved.`, onDone: onClose },
+    {
+      done: () => `The limits of ${tenant} were saved.`,
+      guard: { thing: limits, read: () => client.tenantLimits.get(tenant), draftOf: textsOf },
+    },
   );
   return (
-    <Dialog title={`Limits of ${tenant}`} onClose={onClose}>
-      <Form onSubmit={() => save.run(undefined)}>
-        <p className="dim">Leave a field empty to use the default.</p>
-        <div className={styles.fields}>
-          {TENANT_LIMITS.map((name) => (
-            <NumberField
-              key={name}
-              label={wordsOf(name)}
-              limits={FROM_0}
-              value={texts[name] ?? ''}
-              onChange={(text) => setTexts({ ...texts, [name]: text })}
-              wrong={wrongOf(save.error, name)}
-            />
-          ))}
-        </div>
-        <Conflict
-          guard={guard}
-          mine={texts}
-          onTake={(present) => {
-            setTexts(textsOf(present));
-            save.reset();
-          }}
-          onKeep={() => save.run(undefined)}
-        />
-        {save.error !== null && <ErrorBox error={save.error} />}
-        <DialogActions label="Save limits" isBusy={save.isBusy} onClose={onClose} />
-      </Form>
-    </Dialog>
+    <FormDialog form={form} title={`Limits of ${tenant}`} label="Save limits">
+      <p className="dim">Leave a field empty to use the default.</p>
+      <div className={styles.fields}>
+        {TENANT_LIMITS.map((name) => (
+          <NumberField key={name} label={wordsOf(name)} limits={FROM_0} {...form.at(name)} />
+        ))}
+      </div>
+    </FormDialog>
   );
 }

@@ -5,18 +5,12 @@ import { ScrollText } from 'lucide-react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { AsOf } from '../../components/as-of.tsx';
-import { ButtonRow } from '../../components/button.tsx';
+import { ButtonRow, Toggle } from '../../components/button.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { FieldRow, FilterField, Select } from '../../components/field.tsx';
-import { useList } from '../../components/list.tsx';
+import { useListOf } from '../../components/list.tsx';
 import { Loaded } from '../../components/loaded.tsx';
-import {
-  LineFields,
-  LogLines,
-  lineFilters,
-  TAIL_MS,
-  TailButton,
-} from '../../components/log-lines.tsx';
+import { LineFields, LogLines, lineFilters, TAIL_MS } from '../../components/log-lines.tsx';
 import { Page, Panel } from '../../components/page.tsx';
 import { SequenceField } from '../../components/sequence-field.tsx';
 import { useHold } from '../../components/steady.ts';
@@ -28,7 +22,7 @@ const LINES_A_PAGE = 100;
 
 export default function Logs() {
   const { client, tenant } = useEngine();
-  const [filters, change] = useFilters();
+  const [filters, change, at] = useFilters();
   const { sequence, block, since, tail } = filters;
   const isTail = tail !== 'no' && filters.cursor === undefined;
   const [isHeld, hold] = useHold();
@@ -37,7 +31,7 @@ export default function Logs() {
     ...(sequence && { sequence }),
     ...(block && { block_id: block }),
   };
-  const list = useList<LogLine>(
+  const list = useListOf<LogLine>(
     ['logs.list', asked, since],
     (page, options) => {
       const from = sinceOf(since ?? '', Date.now());
@@ -53,22 +47,9 @@ export default function Logs() {
     <Page title="Logs" about="Lines of workers and of the log handler, of all instances.">
       <FieldRow>
         <LineFields />
-        <SequenceField
-          isFilter
-          value={sequence ?? ''}
-          onChange={(name) => change({ sequence: name })}
-        />
-        <FilterField
-          label="Block"
-          value={block ?? ''}
-          onChange={(next) => change({ block: next })}
-        />
-        <Select
-          label="Stored"
-          value={since ?? ''}
-          options={AGES}
-          onChange={(next) => change({ since: next })}
-        />
+        <SequenceField isFilter {...at('sequence')} />
+        <FilterField label="Block" {...at('block')} />
+        <Select label="Stored" options={AGES} {...at('since')} />
       </FieldRow>
       <Panel
         title="Log, newest first"
@@ -76,15 +57,18 @@ export default function Logs() {
         actions={
           <ButtonRow>
             <AsOf query={list.query} isPolled />
-            <TailButton
+            <Toggle
+              icon={ScrollText}
               isOn={isTail}
-              onToggle={() => change({ tail: isTail ? 'no' : undefined, cursor: undefined })}
-            />
+              onClick={() => change({ tail: isTail ? 'no' : undefined, cursor: undefined })}
+            >
+              Tail
+            </Toggle>
           </ButtonRow>
         }
       >
         {tenant === undefined ? (
-          <Empty title="Choose a tenant" icon={<ScrollText size={26} aria-hidden />}>
+          <Empty title="Choose a tenant" icon={ScrollText}>
             <p>Logs are read for one tenant at a time.</p>
           </Empty>
         ) : (
@@ -119,7 +103,7 @@ function NoLines({ isMore }: { readonly isMore: boolean }) {
   return (
     <Empty
       title={isMore ? 'No matches among the newest lines' : 'No matching lines'}
-      icon={<ScrollText size={26} aria-hidden />}
+      icon={ScrollText}
     >
       <p>
         {isMore

@@ -1,8 +1,7 @@
 /** Canary releases, with the verdicts of their gates. */
 
-import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
-import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { Loaded } from '../../components/loaded.tsx';
@@ -15,12 +14,8 @@ import styles from './overview.module.css';
 const SHOWN_MAX = 10;
 
 export function Canaries() {
-  const { client } = useEngine();
-  const releases = useQuery({
-    queryKey: ['releases.list', 'canaries'],
-    queryFn: async ({ signal }) =>
-      client.releases.list({ state: 'canary', limit: SHOWN_MAX }, { signal }),
-    meta: { live: 'all' },
+  const releases = useRead('releases.list', [{ state: 'canary', limit: SHOWN_MAX }], {
+    live: 'all',
   });
   return (
     <Panel

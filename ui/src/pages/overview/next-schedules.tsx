@@ -1,8 +1,7 @@
 /** The schedules that fire next. */
 
-import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
-import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Empty } from '../../components/error-box.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Panel } from '../../components/page.tsx';
@@ -13,13 +12,9 @@ import styles from './overview.module.css';
 const SHOWN = 5;
 
 export function NextSchedules() {
-  const { client } = useEngine();
-  const schedules = useQuery({
-    queryKey: ['cron.list', 'next'],
-    queryFn: async ({ signal }) =>
-      client.cron.list({ order: 'next_fire', limit: SHOWN }, { signal }),
+  const schedules = useRead('cron.list', [{ order: 'next_fire', limit: SHOWN }], {
     select: ({ items }) => items.filter(({ enabled, next_fire_at }) => enabled && next_fire_at),
-    meta: { live: 'all' },
+    live: 'all',
   });
   return (
     <Panel title="Next schedules" isFlush actions={<Link href="/schedules">All schedules</Link>}>

@@ -1,11 +1,11 @@
 /** Four figures that show at a glance whether action is needed and whether the engine is healthy. */
 
-import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import { EngineError } from 'durable-workflow-engine-client';
 import { CircleCheck, CircleDashed, type LucideIcon, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { useEngine } from '../../api/engine.tsx';
+import { useReady } from '../../api/engine.tsx';
 import { type LiveState, useLiveState } from '../../api/live.tsx';
 import { countOf, formatCompact } from '../../lib/format.ts';
 import { useOpenApprovals } from '../approvals/approvals.tsx';
@@ -13,8 +13,6 @@ import { useCauses } from '../failures/cause-table.tsx';
 import { LAST_DAY } from '../failures/periods.ts';
 import { useQueues } from '../workers/queues.tsx';
 import styles from './overview.module.css';
-
-const READ_EVERY_MS = 10_000;
 
 export function Summary() {
   const failures = useCauses().data;
@@ -55,14 +53,8 @@ export function Summary() {
 }
 
 function Health() {
-  const { client } = useEngine();
   const live = useLiveState();
-  const ready = useQuery({
-    queryKey: ['health.ready'],
-    queryFn: ({ signal }) => client.health.ready({ signal, retries: 0 }),
-    retry: false,
-    refetchInterval: READ_EVERY_MS,
-  });
+  const ready = useReady();
   const [Icon, word, tone, why] = healthOf(live, ready);
   return (
     <Link href="/server" className={styles.fact}>

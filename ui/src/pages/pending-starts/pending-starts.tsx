@@ -2,17 +2,14 @@
 
 import type { PendingStart } from 'durable-workflow-engine-client';
 import { CopyPlus } from 'lucide-react';
-import { useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
+import { ActionButton, ConfirmButton } from '../../components/act.tsx';
 import { Badge } from '../../components/badge.tsx';
-import { Button, ButtonRow } from '../../components/button.tsx';
-import { ConfirmDialog } from '../../components/dialog.tsx';
-import { Empty, ErrorBox } from '../../components/error-box.tsx';
 import { FieldRow } from '../../components/field.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
-import { Page, Panel } from '../../components/page.tsx';
+import { useList } from '../../components/list.tsx';
+import { ListPanel } from '../../components/list-panel.tsx';
+import { Page } from '../../components/page.tsx';
 import { SequenceField } from '../../components/sequence-field.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
@@ -68,83 +65,62 @@ function Start({ pending: { starts_at, error } }: { readonly pending: PendingSta
 
 export default function PendingStarts() {
   const { client, allowed } = useEngine();
-  const [{ sequence }, change] = useFilters();
-  const [dropped, setDropped] = useState<PendingStart>();
-  const list = useList<PendingStart>(
-    ['pendingStarts.list', sequence],
-    (page, options) => client.pendingStarts.list({ ...page, sequence }, options),
-    { live: true, refetchInterval: READ_EVERY_MS },
-  );
-  const start = useAction(({ id }: PendingStart) => client.pendingStarts.start(id), {
-    done: ({ id }) => (
-      <>
-        Started: <Link href={`/instances/${id}`}>the instance</Link>
-      </>
-    ),
+  const [{ sequence }, , at] = useFilters();
+  const list = useList('pendingStarts.list', [{ sequence }], {
+    live: true,
+    refetchInterval: READ_EVERY_MS,
   });
-  const drop = useAction(({ id }: PendingStart) => client.pendingStarts.drop(id), {
-    done: (_, { count }) => `Dropped: ${countOf(count, 'creation')}`,
-    onDone: () => setDropped(undefined),
-  });
-  const action: Column<PendingStart> = {
-    name: 'Action',
-    cell: (pending) => (
-      <ButtonRow>
-        <Button isBusy={start.isBusy} onClick={() => start.run(pending)}>
-          Start now
-        </Button>
-        <Button onClick={() => setDropped(pending)}>Drop</Button>
-      </ButtonRow>
-    ),
-  };
   return (
     <Page
       title="Pending starts"
       about="Creations that a debounce or batch collects, and that start an instance later."
     >
       <FieldRow>
-        <SequenceField
-          isFilter
-          value={sequence ?? ''}
-          onChange={(name) => change({ sequence: name })}
-        />
+        <SequenceField isFilter {...at('sequence')} />
       </FieldRow>
-      <Panel title="Pending starts, oldest first" isFlush>
-        {start.error !== null && <ErrorBox error={start.error} />}
-        <ListTable
-          list={list}
-          label="Pending starts"
-          columns={allowed.operate ? [...COLUMNS, action] : COLUMNS}
-          idOf={({ id }) => id}
-          empty={
-            <Empty title="Nothing is pending" icon={<CopyPlus size={26} aria-hidden />}>
+      <ListPanel
+        title="Pending starts, oldest first"
+        label="Pending starts"
+        list={list}
+        columns={COLUMNS}
+        idOf={({ id }) => id}
+        mayChange={allowed.operate}
+        rowActions={(pending) => (
+          <>
+            <ActionButton
+              label="Start now"
+              act={() => client.pendingStarts.start(pending.id)}
+              done={({ id }) => (
+                <>
+                  Started: <Link href={`/instances/${id}`}>the instance</Link>
+                </>
+              )}
+            />
+            <ConfirmButton
+              label="Drop"
+              title={`Drop ${countOf(pending.count, 'creation')} of ${pending.sequence}?`}
+              action="Drop"
+              act={() => client.pendingStarts.drop(pending.id)}
+              done={() => `Dropped: ${countOf(pending.count, 'creation')}`}
+            >
               <p>
-                Creations of sequences with <code>debounce</code> or <code>batch</code> are
-                collected here until their instance starts.
+                Their instance does not start, and their idempotency keys are free again. This
+                cannot be undone.
               </p>
-            </Empty>
-          }
-        />
-      </Panel>
-      {dropped && (
-        <ConfirmDialog
-          title={`Drop ${countOf(dropped.count, 'creation')} of ${dropped.sequence}?`}
-          action="Drop"
-          kind="danger"
-          isBusy={drop.isBusy}
-          error={drop.error}
-          onConfirm={() => drop.run(dropped)}
-          onClose={() => {
-            drop.reset();
-            setDropped(undefined);
-          }}
-        >
-          <p>
-            Their instance does not start, and their idempotency keys are free again. This cannot be
-            undone.
-          </p>
-        </ConfirmDialog>
-      )}
+            </ConfirmButton>
+          </>
+        )}
+        empty={{
+          title: 'Nothing is pending',
+          icon: CopyPlus,
+          about: (
+            <>
+              Creations of sequences with <code>debounce</code> or <code>batch</code> are collected
+              here until their instance starts.
+            </>
+          ),
+        }}
+      />
     </Page>
   );
 }

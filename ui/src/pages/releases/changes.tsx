@@ -1,30 +1,19 @@
 /** The changes from the baseline to the candidate: as a list, as a diagram and as text. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { DiffEntry, Release, SequenceDefinition } from 'durable-workflow-engine-client';
-import { useEngine } from '../../api/engine.tsx';
-import { Badge, type Tone } from '../../components/badge.tsx';
+import { useRead } from '../../api/read.ts';
 import { ErrorBox } from '../../components/error-box.tsx';
 import { Place, TextDiff } from '../../components/later.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Panel } from '../../components/page.tsx';
+import { StateWord } from '../../components/state-word.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { DefinitionDiff } from '../../flow/later.tsx';
 import { countOf, jsonTextOf, wordsOf } from '../../lib/format.ts';
 import { useDefinition } from '../sequences/use-definition.ts';
 
-const TONES: Readonly<Record<DiffEntry['severity'], Tone>> = {
-  informational: 'idle',
-  behavioral: 'warn',
-  side_effect_risk: 'danger',
-  incompatible: 'danger',
-};
-
 const COLUMNS: readonly Column<DiffEntry>[] = [
-  {
-    name: 'Severity',
-    cell: ({ severity }) => <Badge tone={TONES[severity]}>{severity.replaceAll('_', ' ')}</Badge>,
-  },
+  { name: 'Severity', cell: ({ severity }) => <StateWord state={severity} /> },
   {
     name: 'Block',
     cell: ({ block_id }) =>
@@ -35,11 +24,7 @@ const COLUMNS: readonly Column<DiffEntry>[] = [
 ];
 
 export function Changes({ release }: { readonly release: Release }) {
-  const { client } = useEngine();
-  const diff = useQuery({
-    queryKey: ['releases.diff', release.id],
-    queryFn: ({ signal }) => client.releases.diff(release.id, { signal }),
-  });
+  const diff = useRead('releases.diff', [release.id]);
   const [before, after] = [
     useDefinition(release.baseline_sequence_id),
     useDefinition(release.candidate_sequence_id),

@@ -2,9 +2,8 @@
 
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReleaseDecision } from 'durable-workflow-engine-client';
-import { Loaded } from '../../components/loaded.tsx';
-import { Panel } from '../../components/page.tsx';
-import { type Column, Table } from '../../components/table.tsx';
+import { TablePanel } from '../../components/list-panel.tsx';
+import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { wordsOf } from '../../lib/format.ts';
 import { ReleaseBadge } from './release-badge.tsx';
@@ -31,23 +30,18 @@ function whoOf(actor: string): string {
   return wordsOf(actor.replace(':', ': '));
 }
 
-export function Decisions({
-  query,
-}: {
-  readonly query: UseQueryResult<readonly ReleaseDecision[]>;
+export function Decisions(props: {
+  readonly decisions: UseQueryResult<readonly ReleaseDecision[]>;
 }) {
   return (
-    <Panel title="Decisions, newest first" isFlush>
-      <Loaded query={query} height={220}>
-        {(decisions) => (
-          <Table
-            label="Decisions"
-            columns={COLUMNS}
-            rows={decisions.toReversed()}
-            idOf={({ id }) => id}
-          />
-        )}
-      </Loaded>
-    </Panel>
+    <TablePanel
+      title="Decisions, newest first"
+      label="Decisions"
+      query={props.decisions}
+      height={220}
+      columns={COLUMNS}
+      rowsOf={(rows) => rows.toReversed()}
+      idOf={({ id }) => id}
+    />
   );
 }

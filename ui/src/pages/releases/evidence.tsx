@@ -6,10 +6,9 @@ import type {
   Release,
   ValidationSummary,
 } from 'durable-workflow-engine-client';
-import { Link } from 'wouter';
 import { StateBadge } from '../../components/badge.tsx';
-import { ShortId } from '../../components/copy.tsx';
 import { Empty } from '../../components/error-box.tsx';
+import { InstanceLink } from '../../components/instance-link.tsx';
 import { Facts, Panel } from '../../components/page.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
@@ -17,11 +16,7 @@ import { formatCount } from '../../lib/format.ts';
 
 const instance = {
   name: 'Instance',
-  cell: ({ instance_id }: { readonly instance_id: string }) => (
-    <Link href={`/instances/${instance_id}`}>
-      <ShortId id={instance_id} />
-    </Link>
-  ),
+  cell: ({ instance_id }: { readonly instance_id: string }) => <InstanceLink id={instance_id} />,
 };
 
 const DIVERGENCES: readonly Column<Divergence>[] = [
@@ -79,13 +74,13 @@ function Summary({ summary }: { readonly summary: ValidationSummary }) {
     <>
       <Panel title="Evidence">
         <Facts
-          facts={[
-            ['Replayed', formatCount(summary.replayed)],
-            ['Same result', formatCount(summary.matches)],
-            ['Diverged', formatCount(diverged)],
-            ['Inconclusive', formatCount(inconclusive)],
-            ['Validated', <Time key="at" at={summary.validated_at} />],
-          ]}
+          facts={{
+            Replayed: formatCount(summary.replayed),
+            'Same result': formatCount(summary.matches),
+            Diverged: formatCount(diverged),
+            Inconclusive: formatCount(inconclusive),
+            Validated: <Time at={summary.validated_at} />,
+          }}
         />
         {summary.replayed === 0 && (
           <p className="dim">The baseline had no finished instances to replay.</p>

@@ -1,9 +1,8 @@
 /** The verdicts of a release's gates at a glance. Reading them does not evaluate the release. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { Release } from 'durable-workflow-engine-client';
 import { CircleCheck, CircleDashed, CircleX } from 'lucide-react';
-import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { ButtonRow } from '../../components/button.tsx';
 import { countOf } from '../../lib/format.ts';
@@ -14,12 +13,7 @@ const PACE_MS = 5000;
 
 /** @param isLive read again as instances finish */
 export function useGateReport(id: string, isLive: boolean) {
-  const { client } = useEngine();
-  return useQuery({
-    queryKey: ['releases.gates', id],
-    queryFn: ({ signal }) => client.releases.gates(id, { signal }),
-    ...(isLive && { meta: { live: 'all', paceMs: PACE_MS } }),
-  });
+  return useRead('releases.gates', [id], { ...(isLive && { live: 'all', paceMs: PACE_MS }) });
 }
 
 const LOOKS: Readonly<Record<Judgement['verdict'], readonly [Tone, typeof CircleX]>> = {
@@ -32,7 +26,7 @@ export function VerdictBadge(props: { readonly judgement: Judgement; readonly is
   const { judgement, isNamed = false } = props;
   const [tone, Icon] = LOOKS[judgement.verdict];
   return (
-    <Badge tone={tone} icon={<Icon size={13} aria-hidden />}>
+    <Badge tone={tone} icon={Icon}>
       {isNamed && `${metricName(judgement.gate)} `}
       {shortVerdict(judgement)}
     </Badge>

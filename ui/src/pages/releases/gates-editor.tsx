@@ -3,6 +3,7 @@
 import { Plus, Trash2 } from 'lucide-react';
 import { Button, IconButton } from '../../components/button.tsx';
 import { NumberField, Select } from '../../components/field.tsx';
+import { boundTo } from '../../components/form.tsx';
 import { FIRST_GATE, type GateDraft, REGRESSION, SAMPLE } from './gates.ts';
 import styles from './releases.module.css';
 
@@ -19,8 +20,8 @@ export function GatesEditor(props: {
   readonly onChange: (gates: readonly GateDraft[]) => void;
 }) {
   const { gates, onChange } = props;
-  const set = (index: number, changes: Partial<GateDraft>) =>
-    onChange(gates.map((gate, at) => (at === index ? { ...gate, ...changes } : gate)));
+  const atOf = (gate: GateDraft, index: number) =>
+    boundTo(gate, (changes) => onChange(gates.with(index, { ...gate, ...changes })));
   return (
     <fieldset className={styles.gates}>
       <legend>Gates</legend>
@@ -29,42 +30,35 @@ export function GatesEditor(props: {
           ? 'Without gates there is no automatic rollback, and you decide when to promote.'
           : 'The canary is rolled back automatically when a gate fails, and can be promoted when all pass.'}
       </p>
-      {gates.map((gate, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: gates have no names, and may be alike
-        <div key={index} className={styles.gate}>
-          <Select
-            label="Rate"
-            value={gate.metric}
-            options={METRICS}
-            onChange={(metric) => set(index, { metric })}
-          />
-          <NumberField
-            label="Allowed increase, in percentage points"
-            limits={REGRESSION}
-            required
-            value={gate.regression}
-            onChange={(regression) => set(index, { regression })}
-          />
-          <NumberField
-            label="Minimum finished instances"
-            limits={SAMPLE}
-            required
-            value={gate.sample}
-            onChange={(sample) => set(index, { sample })}
-          />
-          <IconButton
-            label={`Remove gate ${index + 1}`}
-            icon={<Trash2 size={16} aria-hidden />}
-            onClick={() => onChange(gates.filter((_, at) => at !== index))}
-          />
-        </div>
-      ))}
+      {gates.map((gate, index) => {
+        const at = atOf(gate, index);
+        return (
+          // biome-ignore lint/suspicious/noArrayIndexKey: gates have no names, and may be alike
+          <div key={index} className={styles.gate}>
+            <Select label="Rate" options={METRICS} {...at('metric')} />
+            <NumberField
+              label="Allowed increase, in percentage points"
+              limits={REGRESSION}
+              required
+              {...at('regression')}
+            />
+            <NumberField
+              label="Minimum finished instances"
+              limits={SAMPLE}
+              required
+              {...at('sample')}
+            />
+            <IconButton
+              label={`Remove gate ${index + 1}`}
+              icon={Trash2}
+              onClick={() => onChange(gates.filter((_, at) => at !== index))}
+            />
+          </div>
+        );
+      })}
       {gates.length < GATES_MAX && (
         <div>
-          <Button
-            icon={<Plus size={15} aria-hidden />}
-            onClick={() => onChange([...gates, FIRST_GATE])}
-          >
+          <Button icon={Plus} onClick={() => onChange([...gates, FIRST_GATE])}>
             Add gate
           </Button>
         </div>

@@ -1,9 +1,9 @@
 /** The gates with their current verdicts, and charts of both versions with the gates' limits. */
 
-import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import type { GateReport, Release, ReleaseSeries } from 'durable-workflow-engine-client';
 import { useMemo } from 'react';
-import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import type { Line } from '../../components/chart.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { Chart } from '../../components/later.tsx';
@@ -100,12 +100,9 @@ function columnsOf(report: GateReport): readonly Column<Judgement>[] {
 
 function OverTime(props: { readonly release: Release; readonly report: GateReport | undefined }) {
   const { release, report } = props;
-  const { client } = useEngine();
-  const series = useQuery({
-    queryKey: ['releases.series', release.id, release.canary_started_at],
-    queryFn: ({ signal }) => client.releases.series(release.id, {}, { signal }),
+  const series = useRead('releases.series', [release.id, {}], {
     enabled: release.canary_started_at !== undefined,
-    ...(release.state === 'canary' && { meta: { live: 'all', paceMs: PACE_MS } }),
+    ...(release.state === 'canary' && { live: 'all', paceMs: PACE_MS }),
   });
   if (release.canary_started_at === undefined) {
     return (

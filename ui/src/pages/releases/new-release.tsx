@@ -2,14 +2,13 @@
 
 import { useQuery } from '@tanstack/react-query';
 import type { Release } from 'durable-workflow-engine-client';
-import { useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { useSequences } from '../../api/sequences.ts';
-import { useAction } from '../../components/action.ts';
-import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { Dialog } from '../../components/dialog.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
-import { FieldRow, Form, Select, wrongOf } from '../../components/field.tsx';
+import { FieldRow, Select, wrongOf } from '../../components/field.tsx';
+import { FormBody, useForm } from '../../components/form.tsx';
 import { Place } from '../../components/later.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { FIRST_GATE, type GateDraft, gateOf } from './gates.ts';
@@ -24,12 +23,11 @@ const POLICIES: readonly { readonly value: Policy; readonly label: string }[] = 
 ];
 
 interface Props {
-  readonly onClose: () => void;
   readonly onMade: (release: Release) => void;
 }
 
 /** `?candidate=<sequence id>` in the address preselects the versions. */
-export function NewRelease({ onClose, onMade }: Props) {
+export function NewRelease({ onMade }: Props) {
   const [{ candidate }] = useFilters();
   const known = useSequences();
   const isElsewhere = known !== undefined && givenIn(releasable(known), candidate) === undefined;
@@ -38,7 +36,7 @@ export function NewRelease({ onClose, onMade }: Props) {
   const choices = releasable([...(known ?? []), ...(others.data ?? [])]);
   const given = givenIn(choices, candidate);
   return (
-    <Dialog title="New release" isWide onClose={onClose}>
+    <Dialog title="New release" isWide>
       {!isThere ? (
         <Place height={360} />
       ) : others.error ? (
@@ -54,7 +52,7 @@ export function NewRelease({ onClose, onMade }: Props) {
           <Link href={`/sequences/new?from=${candidate}`}>Publish a second version</Link> first.
         </p>
       ) : (
-        <Draft choices={choices} given={given} onClose={onClose} onMade={onMade} />
+        <Draft choices={choices} given={given} onMade={onMade} />
       )}
     </Dialog>
   );
@@ -84,23 +82,23 @@ function useVersionsOf(id: string | undefined) {
   });
 }
 
+/** By the user, as far as one has. */
+type Chosen = { readonly baseline?: string; readonly candidate?: string };
+
 function Draft(
   props: Props & { readonly choices: readonly Releasable[]; given: Releasable | undefined },
 ) {
-  const { choices, given, onClose, onMade } = props;
+  const { choices, given, onMade } = props;
   const { client } = useEngine();
   const [{ candidate: wanted }] = useFilters();
-  const [key, setKey] = useState((given ?? choices[0])?.key ?? '');
-  const { versions = [] } = choices.find((choice) => choice.key === key) ?? {};
-  const [chosen, choose] = useState<{ baseline?: string; candidate?: string }>({
-    ...(given && wanted !== undefined && { candidate: wanted }),
-  });
-  const candidate = chosen.candidate ?? versions[0]?.id ?? '';
-  const baseline = chosen.baseline ?? baselineFor(versions, candidate)?.id ?? '';
-  const [gates, setGates] = useState<readonly GateDraft[]>([FIRST_GATE]);
-  const [policy, setPolicy] = useState<Policy>('pin');
-  const create = useAction(
-    async () =>
+  const form = useForm(
+    {
+      key: (given ?? choices[0])?.key ?? '',
+      chosen: (given && wanted !== undefined ? { candidate: wanted } : {}) as Chosen,
+      gates: [FIRST_GATE] as readonly GateDraft[],
+      policy: 'pin' as Policy,
+    },
+    ({ gates, policy }) =>
       client.releases.create({
         baseline_sequence_id: baseline,
         candidate_sequence_id: candidate,
@@ -109,54 +107,47 @@ function Draft(
       }),
     { done: () => 'The draft of the release was created. Nothing is routed yet.', onDone: onMade },
   );
+  const { draft, set, at, error } = form;
+  const { versions = [] } = choices.find(({ key }) => key === draft.key) ?? {};
+  const candidate: string = draft.chosen.candidate ?? versions[0]?.id ?? '';
+  const baseline: string = draft.chosen.baseline ?? baselineFor(versions, candidate)?.id ?? '';
   const options = versions.map(({ id, version, deprecated, hold }) => ({
     value: id,
     label: `Version ${version}${deprecated ? ', deprecated' : hold ? ', on hold' : ''}`,
   }));
   return (
-    <Form onSubmit={() => create.run(undefined)}>
+    <FormBody form={form} label="Create draft" isDisabled={baseline === candidate}>
       <Select
         label="Sequence"
-        value={key}
+        value={draft.key}
         options={choices.map((choice) => ({ value: choice.key, label: choice.label }))}
-        onChange={(next) => {
-          setKey(next);
-          choose({});
-        }}
+        onChange={(key) => set({ key, chosen: {} })}
       />
       <FieldRow>
         <Select
           label="From (baseline)"
           value={baseline}
           options={options}
-          onChange={(id) => choose({ candidate, baseline: id })}
+          onChange={(id) => set({ chosen: { candidate, baseline: id } })}
           hint="The version that new instances run now"
-          wrong={wrongOf(create.error, 'baseline_sequence_id')}
+          wrong={wrongOf(error, 'baseline_sequence_id')}
         />
         <Select
           label="To (candidate)"
           value={candidate}
           options={options}
-          onChange={(id) => choose({ ...chosen, candidate: id })}
+          onChange={(id) => set({ chosen: { ...draft.chosen, candidate: id } })}
           hint="The version that they will run"
-          wrong={wrongOf(create.error, 'candidate_sequence_id')}
+          wrong={wrongOf(error, 'candidate_sequence_id')}
         />
       </FieldRow>
-      <GatesEditor gates={gates} onChange={setGates} />
+      <GatesEditor gates={draft.gates} onChange={at('gates').onChange} />
       <Select
         label="Running instances"
-        value={policy}
         options={POLICIES}
-        onChange={setPolicy}
         hint="For information: a release never migrates running instances"
+        {...at('policy', 'in_flight_policy')}
       />
-      {create.error !== null && <ErrorBox error={create.error} />}
-      <DialogActions
-        label="Create draft"
-        isBusy={create.isBusy}
-        isDisabled={baseline === candidate}
-        onClose={onClose}
-      />
-    </Form>
+    </FormBody>
   );
 }

@@ -1,209 +1,158 @@
 /** The actions for a release in its current state, each with a dialog that explains its effect. */
 
-import { useQueryClient } from '@tanstack/react-query';
 import type { GateReport, Release } from 'durable-workflow-engine-client';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
-import { type Action, useAction } from '../../components/action.ts';
+import type { ButtonKind } from '../../components/button.tsx';
 import { Button } from '../../components/button.tsx';
-import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
-import { ErrorBox } from '../../components/error-box.tsx';
-import { Checkbox, Form, NumberField, wrongOf } from '../../components/field.tsx';
+import { CloseContext, ConfirmDialog, useClose } from '../../components/dialog.tsx';
+import { Checkbox, NumberField } from '../../components/field.tsx';
+import { FormDialog, useForm } from '../../components/form.tsx';
 import { countOf } from '../../lib/format.ts';
 import { type NumberLimits, numberOf } from '../../lib/numbers.ts';
 import { type ActionName, actionsOf, outlookOf } from './life.ts';
 
 interface Props {
   readonly release: Release;
-  readonly onClose: () => void;
+  readonly report: GateReport | undefined;
 }
 
-export function ReleaseActions(props: {
-  readonly release: Release;
-  readonly report: GateReport | undefined;
-}) {
-  const { release, report } = props;
+export function ReleaseActions(props: Props) {
+  const { state } = props.release;
+  // A refusal may change the state, and with it the actions: the dialog that reports it stays.
   const [open, setOpen] = useState<ActionName>();
-  const actions = actionsOf(release.state);
-  const isPromotable = report?.gates.every(({ verdict }) => verdict === 'pass') ?? false;
-  const about = { release, onClose: () => setOpen(undefined) };
+  const isPromotable = props.report?.gates.every(({ verdict }) => verdict === 'pass') ?? false;
+  const Part = open && ACTIONS[open][2];
   return (
     <>
-      {actions.map((name) => (
+      {actionsOf(state).map((name) => (
         <Button
           key={name}
-          kind={name === 'promote' ? (isPromotable ? 'primary' : 'plain') : KINDS[name]}
+          kind={name === 'promote' && isPromotable ? 'primary' : ACTIONS[name][1]}
           onClick={() => setOpen(name)}
         >
-          {name === 'canary' && release.state === 'paused' ? 'Restart canary' : LABELS[name]}
+          {name === 'canary' && state === 'paused' ? 'Restart canary' : ACTIONS[name][0]}
         </Button>
       ))}
-      {open === 'validate' && <Validate {...about} />}
-      {open === 'canary' && <StartCanary {...about} />}
-      {open === 'evaluate' && <Evaluate {...about} />}
-      {open === 'promote' && <Promote {...about} report={report} />}
-      {open === 'pause' && <Pause {...about} />}
-      {open === 'rollback' && <RollBack {...about} />}
+      <CloseContext value={() => setOpen(undefined)}>{Part && <Part {...props} />}</CloseContext>
     </>
   );
 }
 
-const LABELS: Readonly<Record<ActionName, string>> = {
-  validate: 'Validate',
-  canary: 'Start canary',
-  evaluate: 'Evaluate',
-  promote: 'Promote',
-  pause: 'Pause',
-  rollback: 'Roll back',
+type Look = readonly [label: string, kind: ButtonKind, part: (props: Props) => ReactNode];
+
+const ACTIONS: Readonly<Record<ActionName, Look>> = {
+  validate: ['Validate', 'primary', Validate],
+  canary: ['Start canary', 'primary', StartCanary],
+  evaluate: ['Evaluate', 'plain', Evaluate],
+  promote: ['Promote', 'plain', Promote],
+  pause: ['Pause', 'plain', Pause],
+  rollback: ['Roll back', 'danger', RollBack],
 };
-
-const KINDS = {
-  validate: 'primary',
-  canary: 'primary',
-  evaluate: 'plain',
-  pause: 'plain',
-  rollback: 'danger',
-} as const;
-
-/** The page is read again after a refusal, too: a failing gate rolls back and refuses. */
-function useMove<Input, Result>(
-  act: (input: Input) => PromiseLike<Result>,
-  options: Parameters<typeof useAction<Input, Result>>[1],
-): Action<Input> {
-  const queries = useQueryClient();
-  return useAction(async (input: Input) => {
-    try {
-      return await act(input);
-    } catch (error) {
-      void queries.invalidateQueries();
-      throw error;
-    }
-  }, options);
-}
 
 /** The server's limit. */
 const SAMPLE_MAX = 50;
 const SAMPLE: NumberLimits = { isInteger: true, min: 1, max: SAMPLE_MAX };
 const SHARE: NumberLimits = { isInteger: true, min: 1, max: 100 };
 
-function Validate({ release, onClose }: Props) {
+/** A failing gate rolls back and refuses. */
+const isReadAfterFailure = true;
+
+function Validate({ release }: Props) {
   const { client } = useEngine();
+  const close = useClose();
   const [, go] = useLocation();
-  const [sample, setSample] = useState('10');
-  const [isSkipped, setSkipped] = useState(false);
-  const validate = useMove(
-    async () =>
+  const form = useForm(
+    { sample: '10', skip: false },
+    ({ sample, skip }) =>
       client.releases.validate(
         release.id,
-        isSkipped ? { skip: true } : { sample: numberOf('Instances to replay', sample, SAMPLE) },
+        skip ? { skip } : { sample: numberOf('Instances to replay', sample, SAMPLE) },
       ),
     {
-      done: ({ release_state, replayed, matches, diverged, inconclusive }) =>
+      isReadAfterFailure,
+      done: ({ release_state, replayed, matches, diverged, inconclusive }, { skip }) =>
         release_state === 'failed'
           ? 'The candidate cannot run: the release failed.'
-          : isSkipped
+          : skip
             ? 'The release is ready without validation.'
             : `${countOf(replayed, 'run')} replayed: ${matches} matched, ${diverged} diverged, ${inconclusive} inconclusive.`,
-      onDone: () => {
-        onClose();
-        if (!isSkipped) go(`/releases/${release.id}/evidence`);
+      onDone: (_, { skip }) => {
+        close();
+        if (!skip) go(`/releases/${release.id}/evidence`);
       },
     },
   );
   const { baseline_version: old, candidate_version: next } = release;
+  const { skip } = form.draft;
   return (
-    <Dialog title="Validate" onClose={onClose}>
-      <Form onSubmit={() => validate.run(undefined)}>
-        <p>
-          The newest finished instances of version {old} are replayed with version {next}, in
-          virtual time, without external effects and without changing any instance. Differences are
-          for you to review: the release becomes ready in any case, and fails only if version {next}{' '}
-          cannot run at all.
-        </p>
-        <NumberField
-          label="Instances to replay"
-          limits={SAMPLE}
-          required
-          disabled={isSkipped}
-          value={sample}
-          onChange={setSample}
-          hint={`At most ${SAMPLE_MAX}`}
-          wrong={wrongOf(validate.error, 'sample')}
-        />
-        <Checkbox
-          label="Skip the replay and make the release ready"
-          isChecked={isSkipped}
-          onChange={setSkipped}
-        />
-        {validate.error !== null && <ErrorBox error={validate.error} />}
-        <DialogActions
-          label={isSkipped ? 'Make ready' : 'Validate'}
-          isBusy={validate.isBusy}
-          onClose={onClose}
-        />
-      </Form>
-    </Dialog>
+    <FormDialog form={form} title="Validate" label={skip ? 'Make ready' : 'Validate'}>
+      <p>
+        The newest finished instances of version {old} are replayed with version {next}, in virtual
+        time, without external effects and without changing any instance. Differences are for you to
+        review: the release becomes ready in any case, and fails only if version {next} cannot run
+        at all.
+      </p>
+      <NumberField
+        label="Instances to replay"
+        limits={SAMPLE}
+        required
+        disabled={skip}
+        hint={`At most ${SAMPLE_MAX}`}
+        {...form.at('sample')}
+      />
+      <Checkbox label="Skip the replay and make the release ready" {...form.at('skip')} />
+    </FormDialog>
   );
 }
 
-function StartCanary({ release, onClose }: Props) {
+function StartCanary({ release }: Props) {
   const { client } = useEngine();
-  const [percent, setPercent] = useState(String(release.canary_percent || 10));
-  const start = useMove(
-    async () =>
+  const form = useForm(
+    { percent: String(release.canary_percent || 10) },
+    ({ percent }) =>
       client.releases.canary(release.id, { percent: numberOf('The share', percent, SHARE) }),
     {
+      isReadAfterFailure,
       done: (moved) => `${moved.canary_percent} % of the new instances run the candidate.`,
-      onDone: onClose,
     },
   );
   const { baseline_version: old, candidate_version: next } = release;
   const gates = release.gates?.length ?? 0;
   return (
-    <Dialog title="Start canary" onClose={onClose}>
-      <Form onSubmit={() => start.run(undefined)}>
-        <p>
-          This share of the new instances of version {old} will run version {next}. Running
-          instances are not migrated.{' '}
-          {gates > 0
-            ? `${countOf(gates, 'gate')} ${gates === 1 ? 'is' : 'are'} evaluated as instances finish; the first to fail rolls the release back automatically.`
-            : 'There are no gates, so there is no automatic rollback.'}
-          {release.canary_started_at !== undefined && ' The gates start counting from zero.'}
-        </p>
-        <NumberField
-          label="Share of new instances, in %"
-          limits={SHARE}
-          required
-          value={percent}
-          onChange={setPercent}
-          wrong={wrongOf(start.error, 'percent')}
-        />
-        {start.error !== null && <ErrorBox error={start.error} />}
-        <DialogActions label="Start canary" isBusy={start.isBusy} onClose={onClose} />
-      </Form>
-    </Dialog>
+    <FormDialog form={form} title="Start canary" label="Start canary">
+      <p>
+        This share of the new instances of version {old} will run version {next}. Running instances
+        are not migrated.{' '}
+        {gates > 0
+          ? `${countOf(gates, 'gate')} ${gates === 1 ? 'is' : 'are'} evaluated as instances finish; the first to fail rolls the release back automatically.`
+          : 'There are no gates, so there is no automatic rollback.'}
+        {release.canary_started_at !== undefined && ' The gates start counting from zero.'}
+      </p>
+      <NumberField
+        label="Share of new instances, in %"
+        limits={SHARE}
+        required
+        {...form.at('percent')}
+      />
+    </FormDialog>
   );
 }
 
-function Evaluate({ release, onClose }: Props) {
+function Evaluate({ release }: Props) {
   const { client } = useEngine();
-  const evaluate = useMove(() => client.releases.evaluate(release.id), {
-    done: (report) =>
-      report.auto_rolled_back
-        ? 'A gate failed: the release was rolled back.'
-        : `Evaluated: ${outlookOf(report)}`,
-    onDone: onClose,
-  });
   return (
     <ConfirmDialog
       title="Evaluate the gates now?"
       action="Evaluate"
-      kind="primary"
-      isBusy={evaluate.isBusy}
-      error={evaluate.error}
-      onConfirm={() => evaluate.run(undefined)}
-      onClose={onClose}
+      isReadAfterFailure
+      act={() => client.releases.evaluate(release.id)}
+      done={(report) =>
+        report.auto_rolled_back
+          ? 'A gate failed: the release was rolled back.'
+          : `Evaluated: ${outlookOf(report)}`
+      }
     >
       <p>
         The gates are evaluated with the instances finished so far. If one fails, the release is
@@ -213,23 +162,16 @@ function Evaluate({ release, onClose }: Props) {
   );
 }
 
-function Promote(props: Props & { readonly report: GateReport | undefined }) {
-  const { release, report, onClose } = props;
+function Promote({ release, report }: Props) {
   const { client } = useEngine();
-  const promote = useMove(() => client.releases.promote(release.id), {
-    done: (moved) => `All new instances run version ${moved.candidate_version}.`,
-    onDone: onClose,
-  });
   const { baseline_version: old, candidate_version: next } = release;
   return (
     <ConfirmDialog
       title={`Promote version ${next}?`}
       action={`Promote version ${next}`}
-      kind="primary"
-      isBusy={promote.isBusy}
-      error={promote.error}
-      onConfirm={() => promote.run(undefined)}
-      onClose={onClose}
+      isReadAfterFailure
+      act={() => client.releases.promote(release.id)}
+      done={(moved) => `All new instances run version ${moved.candidate_version}.`}
     >
       <p>
         All new instances of version {old} will run version {next}, and a hold of version {next} is
@@ -241,20 +183,15 @@ function Promote(props: Props & { readonly report: GateReport | undefined }) {
   );
 }
 
-function Pause({ release, onClose }: Props) {
+function Pause({ release }: Props) {
   const { client } = useEngine();
-  const pause = useMove(() => client.releases.pause(release.id), {
-    done: (moved) => `Paused: all new instances run version ${moved.baseline_version}.`,
-    onDone: onClose,
-  });
   return (
     <ConfirmDialog
       title="Pause the canary?"
       action="Pause"
-      isBusy={pause.isBusy}
-      error={pause.error}
-      onConfirm={() => pause.run(undefined)}
-      onClose={onClose}
+      isReadAfterFailure
+      act={() => client.releases.pause(release.id)}
+      done={(moved) => `Paused: all new instances run version ${moved.baseline_version}.`}
     >
       <p>
         New instances run version {release.baseline_version} again for now. You can restart the
@@ -264,21 +201,16 @@ function Pause({ release, onClose }: Props) {
   );
 }
 
-function RollBack({ release, onClose }: Props) {
+function RollBack({ release }: Props) {
   const { client } = useEngine();
-  const rollBack = useMove(() => client.releases.rollback(release.id), {
-    done: (moved) => `Rolled back: all new instances run version ${moved.baseline_version}.`,
-    onDone: onClose,
-  });
   return (
     <ConfirmDialog
       title="Roll this release back?"
       action="Roll back"
       kind="danger"
-      isBusy={rollBack.isBusy}
-      error={rollBack.error}
-      onConfirm={() => rollBack.run(undefined)}
-      onClose={onClose}
+      isReadAfterFailure
+      act={() => client.releases.rollback(release.id)}
+      done={(moved) => `Rolled back: all new instances run version ${moved.baseline_version}.`}
     >
       <p>
         All new instances will run version {release.baseline_version}. This release cannot be

@@ -1,12 +1,14 @@
 /** The page of one release: its progress, next step, gates and evidence. */
 
-import { useQuery } from '@tanstack/react-query';
-import type { Release } from 'durable-workflow-engine-client';
+import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { Release, ReleaseDecision } from 'durable-workflow-engine-client';
+import type { ReactNode } from 'react';
 import { useParams } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { ShortId } from '../../components/copy.tsx';
 import { Loaded } from '../../components/loaded.tsx';
-import { Facts, Page, Panel, Tabs } from '../../components/page.tsx';
+import { Facts, Page, Panel, type Tab, useTabs } from '../../components/page.tsx';
 import { SequenceName } from '../../components/sequence-name.tsx';
 import { Time } from '../../components/time.tsx';
 import { countOf } from '../../lib/format.ts';
@@ -28,11 +30,8 @@ const TRAIL = [{ href: '/releases', label: 'Releases' }] as const;
 
 export default function ReleasePage() {
   const { id = '' } = useParams();
-  const { client } = useEngine();
-  const release = useQuery({
-    queryKey: ['releases.get', id],
-    queryFn: ({ signal }) => client.releases.get(id, { signal }),
-    meta: { live: 'all' },
+  const release = useRead('releases.get', [id], {
+    live: 'all',
     refetchInterval: ({ state }) =>
       state.data?.state === 'canary' || state.data?.state === 'validating' ? MOVING_MS : false,
   });
@@ -47,10 +46,22 @@ export default function ReleasePage() {
   );
 }
 
+type Part = (props: {
+  readonly release: Release;
+  readonly report: ReturnType<typeof useGateReport>;
+  readonly decisions: UseQueryResult<readonly ReleaseDecision[]>;
+}) => ReactNode;
+
+const TABS: readonly Tab<Part>[] = [
+  ['', 'Gates', GatesPanel],
+  ['changes', 'Changes', Changes],
+  ['evidence', 'Evidence', Evidence],
+  ['decisions', 'Decisions', Decisions],
+];
+
 function OneRelease({ release }: { readonly release: Release }) {
   const { id, state, sequence_name, baseline_version, candidate_version } = release;
   const { client, allowed } = useEngine();
-  const { tab = 'gates' } = useParams();
   const isCanary = state === 'canary';
   const report = useGateReport(id, isCanary);
   const decisions = useQuery({
@@ -60,12 +71,7 @@ function OneRelease({ release }: { readonly release: Release }) {
     placeholderData: (before) => before,
   });
   const summary = release.validation_summary;
-  const tabs = [
-    { href: `/releases/${id}`, label: 'Gates' },
-    { href: `/releases/${id}/changes`, label: 'Changes' },
-    { href: `/releases/${id}/evidence`, label: 'Evidence' },
-    { href: `/releases/${id}/decisions`, label: 'Decisions' },
-  ];
+  const [tabs, Part] = useTabs('Sections of the release', `/releases/${id}`, TABS);
   return (
     <Page
       title={`${sequence_name} ${baseline_version} → ${candidate_version}`}
@@ -80,35 +86,24 @@ function OneRelease({ release }: { readonly release: Release }) {
             {(taken) => <Progress state={state} decisions={taken} />}
           </Loaded>
           <Facts
-            facts={[
-              ['Baseline', <SequenceName key="from" id={release.baseline_sequence_id} />],
-              ['Candidate', <SequenceName key="to" id={release.candidate_sequence_id} />],
-              isCanary && ['Canary', `${release.canary_percent} % of new instances`],
-              isCanary && ['Counting since', <Time key="since" at={release.canary_started_at} />],
-              [
-                'Running instances',
+            facts={{
+              Baseline: <SequenceName id={release.baseline_sequence_id} />,
+              Candidate: <SequenceName id={release.candidate_sequence_id} />,
+              Canary: isCanary && `${release.canary_percent} % of new instances`,
+              'Counting since': isCanary && <Time at={release.canary_started_at} />,
+              'Running instances':
                 release.in_flight_policy === 'pin'
                   ? 'stay on their version'
                   : 'an operator decides',
-              ],
-              summary && [
-                'Validated',
-                `${countOf(summary.replayed, 'run')}, ${summary.diverged} diverged`,
-              ],
-              ['Release', <ShortId key="id" id={id} />],
-            ]}
+              Validated:
+                summary && `${countOf(summary.replayed, 'run')}, ${summary.diverged} diverged`,
+              Release: <ShortId id={id} />,
+            }}
           />
         </div>
       </Panel>
-      <Tabs
-        label="Sections of the release"
-        tabs={tabs}
-        current={tab === 'gates' ? `/releases/${id}` : `/releases/${id}/${tab}`}
-      />
-      {tab === 'gates' && <GatesPanel release={release} report={report} />}
-      {tab === 'changes' && <Changes release={release} />}
-      {tab === 'evidence' && <Evidence release={release} />}
-      {tab === 'decisions' && <Decisions query={decisions} />}
+      {tabs}
+      <Part release={release} report={report} decisions={decisions} />
     </Page>
   );
 }

@@ -5,14 +5,15 @@ import { Plus, Rocket } from 'lucide-react';
 import { Link, useLocation } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { LinkButton } from '../../components/button.tsx';
-import { Empty } from '../../components/error-box.tsx';
+import { CloseContext } from '../../components/dialog.tsx';
 import { FieldRow, Select } from '../../components/field.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
-import { Page, Panel } from '../../components/page.tsx';
+import { useList } from '../../components/list.tsx';
+import { ListPanel } from '../../components/list-panel.tsx';
+import { Page } from '../../components/page.tsx';
 import { SequenceField } from '../../components/sequence-field.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
-import { hrefOf, useFilters } from '../../lib/address.ts';
+import { chosenIn, hrefOf, useFilters } from '../../lib/address.ts';
 import { wordsOf } from '../../lib/format.ts';
 import { GateMarks } from './gate-marks.tsx';
 import { NewRelease } from './new-release.tsx';
@@ -52,16 +53,12 @@ const STATES = [
 ] as const;
 
 export default function Releases() {
-  const { client, allowed } = useEngine();
+  const { allowed } = useEngine();
   const [, go] = useLocation();
-  const [filters, change] = useFilters();
+  const [filters, change, at] = useFilters();
   const { sequence: sequence_name } = filters;
-  const state = STATES.find(({ value }) => value === filters.state)?.value || undefined;
-  const list = useList<Release>(
-    ['releases.list', state, sequence_name],
-    (page, options) => client.releases.list({ state, sequence_name, ...page }, options),
-    { live: true },
-  );
+  const state = chosenIn(STATES, filters.state);
+  const list = useList('releases.list', [{ state, sequence_name }], { live: true });
   const isNarrowed = state !== undefined || sequence_name !== undefined;
   return (
     <Page
@@ -72,7 +69,7 @@ export default function Releases() {
           <LinkButton
             kind="primary"
             href={hrefOf('/releases', { ...filters, new: 'yes' })}
-            icon={<Plus size={15} aria-hidden />}
+            icon={Plus}
           >
             New release
           </LinkButton>
@@ -80,45 +77,33 @@ export default function Releases() {
       }
     >
       <FieldRow>
-        <SequenceField
-          isFilter
-          value={sequence_name ?? ''}
-          onChange={(sequence) => change({ sequence })}
-        />
-        <Select
-          label="State"
-          value={state ?? ''}
-          options={STATES}
-          onChange={(value) => change({ state: value })}
-        />
+        <SequenceField isFilter {...at('sequence')} />
+        <Select label="State" options={STATES} {...at('state')} />
       </FieldRow>
-      <Panel title="Releases, newest first" isFlush>
-        <ListTable
-          list={list}
-          label="Releases"
-          columns={COLUMNS}
-          idOf={({ id }) => id}
-          empty={
-            isNarrowed ? (
-              <Empty title="No matching releases">
-                <p>Choose another state or clear the sequence filter.</p>
-              </Empty>
-            ) : (
-              <Empty title="No releases yet" icon={<Rocket size={26} aria-hidden />}>
-                <p>
-                  Publish a second version of a sequence, then create a release: it routes new
-                  instances to that version and rolls back when a gate fails.
-                </p>
-              </Empty>
-            )
-          }
-        />
-      </Panel>
+      <ListPanel
+        title="Releases, newest first"
+        label="Releases"
+        list={list}
+        columns={COLUMNS}
+        idOf={({ id }) => id}
+        empty={
+          isNarrowed
+            ? {
+                title: 'No matching releases',
+                about: 'Choose another state or clear the sequence filter.',
+              }
+            : {
+                title: 'No releases yet',
+                icon: Rocket,
+                about:
+                  'Publish a second version of a sequence, then create a release: it routes new instances to that version and rolls back when a gate fails.',
+              }
+        }
+      />
       {filters.new !== undefined && allowed.publish && (
-        <NewRelease
-          onClose={() => change({ new: undefined, candidate: undefined })}
-          onMade={({ id }) => go(`/releases/${id}`)}
-        />
+        <CloseContext value={() => change({ new: undefined, candidate: undefined })}>
+          <NewRelease onMade={({ id }) => go(`/releases/${id}`)} />
+        </CloseContext>
       )}
     </Page>
   );

@@ -1,7 +1,6 @@
 /** An expression in words and its next fire times, in its time zone and in the viewer's, while it is typed. */
 
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { messageOf } from '../../components/error-box.tsx';
 import { Time } from '../../components/time.tsx';
 import { formatLocal, formatZoned } from '../../lib/format.ts';
@@ -10,17 +9,14 @@ import { useRested } from '../../lib/rested.ts';
 import { cronWords } from './cron-words.ts';
 
 export function FirePreview(props: { readonly expression: string; readonly timezone: string }) {
-  const { client } = useEngine();
   const cron_expr = useRested(props.expression);
   const timezone = useRested(props.timezone);
   const isGiven = cron_expr.trim() !== '' && timezone.trim() !== '';
   const isZoneHere = timezone === zoneHere();
-  const preview = useQuery({
-    queryKey: ['cron.preview', { cron_expr, timezone }],
-    queryFn: ({ signal }) => client.cron.preview({ cron_expr, timezone }, { signal }),
+  const preview = useRead('cron.preview', [{ cron_expr, timezone }], {
     enabled: isGiven,
     // The previous answer stays until the next one arrives, so that the layout does not jump.
-    placeholderData: keepPreviousData,
+    keepsBefore: true,
   });
   const { data, error } = preview;
   return (

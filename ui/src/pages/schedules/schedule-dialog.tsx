@@ -1,14 +1,12 @@
 /** One schedule: its next runs, the input of its instances, and its actions. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { CronSchedule } from 'durable-workflow-engine-client';
-import { useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
-import { Button, ButtonRow } from '../../components/button.tsx';
-import { ConfirmDialog, Dialog } from '../../components/dialog.tsx';
-import { ErrorBox } from '../../components/error-box.tsx';
+import { useRead } from '../../api/read.ts';
+import { ActionButton, ConfirmButton, DialogButton } from '../../components/act.tsx';
+import { ButtonRow } from '../../components/button.tsx';
+import { Dialog, useClose } from '../../components/dialog.tsx';
 import { JsonView } from '../../components/json-view.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Facts } from '../../components/page.tsx';
@@ -19,48 +17,37 @@ import { cronWords } from './cron-words.ts';
 import { OVERLAPS, ScheduleForm } from './schedule-form.tsx';
 import { ScheduleState, StartedBy } from './schedules.tsx';
 
-export function ScheduleDialog({ id, onClose }: { id: string; onClose: () => void }) {
-  const { client } = useEngine();
-  const schedule = useQuery({
-    queryKey: ['cron.get', id],
-    queryFn: ({ signal }) => client.cron.get(id, { signal }),
-  });
+export function ScheduleDialog({ id }: { id: string }) {
+  const schedule = useRead('cron.get', [id]);
   return (
-    <Dialog title="Schedule" isWide onClose={onClose}>
+    <Dialog title="Schedule" isWide>
       <Loaded query={schedule} height={300}>
-        {(read) => <Details schedule={read} onClose={onClose} />}
+        {(read) => <Details schedule={read} />}
       </Loaded>
     </Dialog>
   );
 }
 
-function Details({ schedule, onClose }: { schedule: CronSchedule; onClose: () => void }) {
+function Details({ schedule }: { schedule: CronSchedule }) {
+  const close = useClose();
   const { client, allowed } = useEngine();
-  const [open, setOpen] = useState<'change' | 'delete'>();
-  const close = () => setOpen(undefined);
-  const toggle = useAction(() => client.cron.update(schedule.id, { enabled: !schedule.enabled }));
-  const remove = useAction(() => client.cron.delete(schedule.id), {
-    done: () => 'Schedule deleted. Instances that it started continue.',
-    onDone: onClose,
-  });
   const { sequence, sequence_id, cron_expr, timezone, overlap_policy, priority } = schedule;
   const is = ({ value }: { readonly value: string }) => value === overlap_policy;
   return (
     <>
       <Facts
-        facts={[
-          ['Starts', <StartedBy key="starts" schedule={schedule} />],
-          [
-            'When',
-            <span key="when">
+        facts={{
+          Starts: <StartedBy schedule={schedule} />,
+          When: (
+            <>
               <code>{`${cron_expr} ${timezone}`}</code> {cronWords(cron_expr)}
-            </span>,
-          ],
-          ['State', <ScheduleState key="state" schedule={schedule} />],
-          ['Last run', <Time key="last" at={schedule.last_triggered_at} />],
-          ['If the previous run is still open', OVERLAPS.find(is)?.label ?? overlap_policy],
-          ['Priority', priority],
-        ]}
+            </>
+          ),
+          State: <ScheduleState schedule={schedule} />,
+          'Last run': <Time at={schedule.last_triggered_at} />,
+          'If the previous run is still open': OVERLAPS.find(is)?.label ?? overlap_policy,
+          Priority: priority,
+        }}
       />
       <Link
         href={hrefOf('/instances', sequence ? { sequence } : { sequence_id: sequence_id ?? '' })}
@@ -69,40 +56,33 @@ function Details({ schedule, onClose }: { schedule: CronSchedule; onClose: () =>
       </Link>
       <NextFires id={schedule.id} />
       <JsonView label="input of its instances" value={schedule.context} />
-      {toggle.error !== null && <ErrorBox error={toggle.error} />}
       {allowed.operate && (
         <ButtonRow>
-          <Button onClick={() => setOpen('change')}>Change</Button>
-          <Button isBusy={toggle.isBusy} onClick={() => toggle.run(undefined)}>
-            {schedule.enabled ? 'Disable' : 'Enable'}
-          </Button>
-          <Button onClick={() => setOpen('delete')}>Delete</Button>
+          <DialogButton label="Change">
+            <ScheduleForm schedule={schedule} />
+          </DialogButton>
+          <ActionButton
+            label={schedule.enabled ? 'Disable' : 'Enable'}
+            act={() => client.cron.update(schedule.id, { enabled: !schedule.enabled })}
+          />
+          <ConfirmButton
+            label="Delete"
+            title="Delete this schedule?"
+            action="Delete schedule"
+            act={() => client.cron.delete(schedule.id)}
+            done={() => 'Schedule deleted. Instances that it started continue.'}
+            onDone={close}
+          >
+            <p>The schedule will start no more instances. Instances that it started continue.</p>
+          </ConfirmButton>
         </ButtonRow>
-      )}
-      {open === 'change' && <ScheduleForm schedule={schedule} onClose={close} />}
-      {open === 'delete' && (
-        <ConfirmDialog
-          title="Delete this schedule?"
-          action="Delete schedule"
-          kind="danger"
-          isBusy={remove.isBusy}
-          error={remove.error}
-          onConfirm={() => remove.run(undefined)}
-          onClose={close}
-        >
-          <p>The schedule will start no more instances. Instances that it started continue.</p>
-        </ConfirmDialog>
       )}
     </>
   );
 }
 
 function NextFires({ id }: { id: string }) {
-  const { client } = useEngine();
-  const next = useQuery({
-    queryKey: ['cron.nextFires', id],
-    queryFn: ({ signal }) => client.cron.nextFires(id, { n: 5 }, { signal }),
-  });
+  const next = useRead('cron.nextFires', [id, { n: 5 }]);
   return (
     <section>
       <h3>Next runs</h3>

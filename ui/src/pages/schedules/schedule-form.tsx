@@ -3,12 +3,8 @@
 import type { CronSchedule, OverlapPolicy } from 'durable-workflow-engine-client';
 import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
-import { Dialog, DialogActions } from '../../components/dialog.tsx';
-import { useDiscard } from '../../components/discard.tsx';
-import { ErrorBox } from '../../components/error-box.tsx';
-import { Form, Select, TextArea, TextField, wrongOf } from '../../components/field.tsx';
-import { Conflict, useGuard } from '../../components/guard.tsx';
+import { Select, TextArea, TextField } from '../../components/field.tsx';
+import { FormDialog, useForm } from '../../components/form.tsx';
 import { SequenceField } from '../../components/sequence-field.tsx';
 import { jsonTextOf } from '../../lib/format.ts';
 import { jsonOf, readJson } from '../../lib/json-text.ts';
@@ -22,101 +18,68 @@ export const OVERLAPS: readonly { readonly value: OverlapPolicy; readonly label:
   { value: 'cancel_previous', label: 'Cancel the previous instance' },
 ];
 
-/** @param props.schedule the one to change; undefined: a new one */
-export function ScheduleForm(props: { schedule?: CronSchedule; onClose: () => void }) {
-  const [schedule] = useState(props.schedule);
-  const { onClose } = props;
-  const { client } = useEngine();
-  const [sequence, setSequence] = useState('');
-  const [expression, setExpression] = useState(schedule?.cron_expr ?? '');
-  const [timezone, setTimezone] = useState(schedule?.timezone ?? zoneHere());
-  const [overlap, setOverlap] = useState<OverlapPolicy>(schedule?.overlap_policy ?? 'allow');
-  const [data, setData] = useState(JSON.stringify(schedule?.context.data ?? {}, null, 2));
-  const typed = JSON.stringify([sequence, expression, timezone, overlap, data]);
-  const [opened] = useState(typed);
-  const { leave, question } = useDiscard(typed !== opened, onClose);
-  const guard = useGuard(schedule, () => client.cron.get(schedule?.id ?? ''), viewOf);
-  const save = useAction(
-    async () => {
-      const context = {
-        data: jsonOf('The input', data) as object,
-        config: schedule?.context.config ?? {},
-      };
-      const body = { cron_expr: expression, timezone, overlap_policy: overlap, context };
-      if (schedule === undefined) return client.cron.create({ ...body, sequence });
-      return guard.run((since) => client.cron.update(schedule.id, { ...body, ...since }));
-    },
-    { done: () => 'Schedule saved.', onDone: onClose },
-  );
-  return (
-    <Dialog title={schedule ? 'Change the schedule' : 'New schedule'} onClose={leave}>
-      <Form onSubmit={() => save.run(undefined)}>
-        {schedule === undefined && (
-          <SequenceField
-            value={sequence}
-            onChange={setSequence}
-            wrong={wrongOf(save.error, 'sequence')}
-          />
-        )}
-        <TextField
-          label="Expression"
-          required
-          value={expression}
-          onChange={setExpression}
-          hint="Such as 0 9 * * 1-5 or @daily. Seconds may come first and the year last."
-          wrong={wrongOf(save.error, 'cron_expr')}
-        />
-        <TextField
-          label="Time zone"
-          required
-          list="time-zones"
-          value={timezone}
-          onChange={setTimezone}
-          wrong={wrongOf(save.error, 'timezone')}
-        />
-        <datalist id="time-zones">
-          {Intl.supportedValuesOf('timeZone').map((zone) => (
-            <option key={zone} value={zone} />
-          ))}
-        </datalist>
-        <FirePreview expression={expression} timezone={timezone} />
-        <Select
-          label="If the previous run is still open"
-          value={overlap}
-          options={OVERLAPS}
-          onChange={setOverlap}
-        />
-        <TextArea
-          label="Input"
-          isJson
-          rows={5}
-          value={data}
-          onChange={setData}
-          hint="context.data of the instances, as JSON"
-          wrong={wrongOf(save.error, 'data')}
-        />
-        <Conflict
-          guard={guard}
-          mine={{ cron_expr: expression, timezone, overlap_policy: overlap, data: typedOf(data) }}
-          onTake={(present) => {
-            setExpression(present.cron_expr);
-            setTimezone(present.timezone);
-            setOverlap(present.overlap_policy);
-            setData(jsonTextOf(present.context.data));
-            save.reset();
-          }}
-          onKeep={() => save.run(undefined)}
-        />
-        {save.error !== null && <ErrorBox error={save.error} />}
-        <DialogActions label="Save" isBusy={save.isBusy} onClose={leave} />
-      </Form>
-      {question}
-    </Dialog>
-  );
-}
+const draftOf = (schedule?: CronSchedule) => ({
+  sequence: '',
+  cron_expr: schedule?.cron_expr ?? '',
+  timezone: schedule?.timezone ?? zoneHere(),
+  overlap_policy: schedule?.overlap_policy ?? ('allow' as OverlapPolicy),
+  data: jsonTextOf(schedule?.context.data ?? {}),
+});
 
-function viewOf({ cron_expr, timezone, overlap_policy, context }: CronSchedule) {
-  return { cron_expr, timezone, overlap_policy, data: context.data };
+const viewOf = ({ sequence: _, data, ...draft }: ReturnType<typeof draftOf>) => ({
+  ...draft,
+  data: typedOf(data),
+});
+
+/** @param props.schedule the one to change; undefined: a new one */
+export function ScheduleForm(props: { schedule?: CronSchedule }) {
+  const [schedule] = useState(props.schedule);
+  const { client } = useEngine();
+  const form = useForm<ReturnType<typeof draftOf>, unknown, CronSchedule>(
+    () => draftOf(schedule),
+    ({ sequence, data, ...draft }, since) => {
+      const input = jsonOf('The input', data) as object;
+      const body = { ...draft, context: { data: input, config: schedule?.context.config ?? {} } };
+      return schedule === undefined
+        ? client.cron.create({ ...body, sequence })
+        : client.cron.update(schedule.id, { ...body, ...since });
+    },
+    {
+      done: () => 'Schedule saved.',
+      guard: { thing: schedule, read: () => client.cron.get(schedule?.id ?? ''), draftOf, viewOf },
+    },
+  );
+  const { at, draft } = form;
+  return (
+    <FormDialog form={form} title={schedule ? 'Change the schedule' : 'New schedule'} label="Save">
+      {schedule === undefined && <SequenceField {...at('sequence')} />}
+      <TextField
+        label="Expression"
+        required
+        hint="Such as 0 9 * * 1-5 or @daily. Seconds may come first and the year last."
+        {...at('cron_expr')}
+      />
+      <TextField label="Time zone" required list="time-zones" {...at('timezone')} />
+      <datalist id="time-zones">
+        {Intl.supportedValuesOf('timeZone').map((zone) => (
+          <option key={zone} value={zone} />
+        ))}
+      </datalist>
+      <FirePreview expression={draft.cron_expr} timezone={draft.timezone} />
+      <Select
+        label="If the previous run is still open"
+        options={OVERLAPS}
+        {...at('overlap_policy')}
+      />
+      <TextArea
+        label="Input"
+        isJson
+        rows={5}
+        hint="context.data of the instances, as JSON"
+        {...at('data')}
+      />
+    </FormDialog>
+  );
 }
 
 /** The parsed value, or the text if it is not JSON. */

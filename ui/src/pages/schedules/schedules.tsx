@@ -1,17 +1,16 @@
 /** The schedules: when each fires next, and actions to change, run and delete one. */
 
 import type { CronSchedule } from 'durable-workflow-engine-client';
-import { AlarmClock, Plus } from 'lucide-react';
-import { useState } from 'react';
+import { AlarmClock } from 'lucide-react';
 import { Link, useLocation, useParams } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { useSequence } from '../../api/sequences.ts';
-import { useAction } from '../../components/action.ts';
+import { ActionButton } from '../../components/act.tsx';
 import { Badge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
-import { Empty } from '../../components/error-box.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
-import { Page, Panel } from '../../components/page.tsx';
+import { CloseContext } from '../../components/dialog.tsx';
+import { useList } from '../../components/list.tsx';
+import { ListPanel } from '../../components/list-panel.tsx';
+import { Page } from '../../components/page.tsx';
 import { PageLink } from '../../components/page-link.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
@@ -85,68 +84,49 @@ export default function Schedules() {
   const { client, allowed } = useEngine();
   const { id } = useParams();
   const [, go] = useLocation();
-  const [isMaking, setMaking] = useState(false);
-  const list = useList<CronSchedule>(
-    ['cron.list'],
-    (page, options) => client.cron.list(page, options),
-    { live: true },
-  );
-  const run = useAction((schedule: CronSchedule) => client.cron.run(schedule.id), {
-    done: ({ instance_id, collected }) =>
-      collected ? (
-        <>
-          Collected: it is among the <PageLink href="/pending-starts">pending starts</PageLink>
-        </>
-      ) : (
-        <>
-          Started: <Link href={`/instances/${instance_id}`}>the instance</Link>
-        </>
-      ),
-  });
-  const action: Column<CronSchedule> = {
-    name: 'Action',
-    cell: (schedule) => (
-      <Button isBusy={run.isBusy} onClick={() => run.run(schedule)}>
-        Run now
-      </Button>
-    ),
-  };
+  const list = useList('cron.list', [{}], { live: true });
   return (
-    <Page
-      title="Schedules"
-      about="Instances that are started at given times."
-      actions={
-        allowed.operate && (
-          <Button
-            kind="primary"
-            icon={<Plus size={15} aria-hidden />}
-            onClick={() => setMaking(true)}
-          >
-            New schedule
-          </Button>
-        )
-      }
-    >
-      <Panel title="Schedules, oldest first" isFlush>
-        <ListTable
-          list={list}
-          label="Schedules"
-          columns={allowed.operate ? [...COLUMNS, action] : COLUMNS}
-          idOf={(schedule) => schedule.id}
-          empty={
-            <Empty title="No schedules yet" icon={<AlarmClock size={26} aria-hidden />}>
-              <p>
-                A schedule starts an instance of a sequence at the times of its cron expression.
-              </p>
-              {allowed.operate && (
-                <Button onClick={() => setMaking(true)}>Create a schedule</Button>
-              )}
-            </Empty>
-          }
-        />
-      </Panel>
-      {isMaking && <ScheduleForm onClose={() => setMaking(false)} />}
-      {id !== undefined && <ScheduleDialog id={id} onClose={() => go('/schedules')} />}
+    <Page title="Schedules" about="Instances that are started at given times.">
+      <ListPanel
+        title="Schedules, oldest first"
+        label="Schedules"
+        list={list}
+        columns={COLUMNS}
+        idOf={(schedule) => schedule.id}
+        mayChange={allowed.operate}
+        create={{
+          label: 'New schedule',
+          first: 'Create a schedule',
+          kind: 'primary',
+          form: <ScheduleForm />,
+        }}
+        rowActions={(schedule) => (
+          <ActionButton
+            label="Run now"
+            act={() => client.cron.run(schedule.id)}
+            done={({ instance_id, collected }) =>
+              collected ? (
+                <>
+                  Collected: it is among the{' '}
+                  <PageLink href="/pending-starts">pending starts</PageLink>
+                </>
+              ) : (
+                <>
+                  Started: <Link href={`/instances/${instance_id}`}>the instance</Link>
+                </>
+              )
+            }
+          />
+        )}
+        empty={{
+          title: 'No schedules yet',
+          icon: AlarmClock,
+          about: 'A schedule starts an instance of a sequence at the times of its cron expression.',
+        }}
+      />
+      <CloseContext value={() => go('/schedules')}>
+        {id !== undefined && <ScheduleDialog id={id} />}
+      </CloseContext>
     </Page>
   );
 }

@@ -1,8 +1,8 @@
 /** The changes from one version to another: as a diagram, as a list and as text. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { SequenceDefinition, SequenceListed } from 'durable-workflow-engine-client';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { ErrorBox } from '../../components/error-box.tsx';
 import { FieldRow, Select } from '../../components/field.tsx';
 import { Place, TextDiff } from '../../components/later.tsx';
@@ -54,17 +54,13 @@ export function Comparison(props: {
 }
 
 function Differences({ from, to }: { readonly from: string; readonly to: string }) {
-  const { client, allowed } = useEngine();
+  const { allowed } = useEngine();
   const [before, after] = [useDefinition(from), useDefinition(to)];
-  const said = useQuery({
-    queryKey: ['sequences.compare', from, to],
-    queryFn: ({ signal }) =>
-      client.sequences.compare(
-        { baseline_sequence_id: from, candidate_sequence_id: to },
-        { signal },
-      ),
-    enabled: allowed.publish,
-  });
+  const said = useRead(
+    'sequences.compare',
+    [{ baseline_sequence_id: from, candidate_sequence_id: to }],
+    { enabled: allowed.publish },
+  );
   const error = before.error ?? after.error;
   if (error) return <ErrorBox error={error} />;
   if (before.data === undefined || after.data === undefined) return <Place height={480} />;

@@ -1,15 +1,16 @@
 /** Deletes a version, after showing how many instances would be deleted with it. */
 
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import type { Page, SequenceListed } from 'durable-workflow-engine-client';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
+import { useRead } from '../../api/read.ts';
 import { ConfirmDialog } from '../../components/dialog.tsx';
 import { Checkbox } from '../../components/field.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { countOf, formatCount } from '../../lib/format.ts';
+import { versionsOf } from './use-serving.ts';
 
 /** After this delay, a page that was left is unmounted. */
 const RENDERING_MS = 50;
@@ -18,16 +19,12 @@ const RENDERING_MS = 50;
 export function DeleteDialog(props: {
   readonly version: SequenceListed;
   readonly isShown: boolean;
-  readonly onClose: () => void;
 }) {
-  const { version, isShown, onClose } = props;
+  const { version, isShown } = props;
   const { client } = useEngine();
   const [, go] = useLocation();
   const [cascade, setCascade] = useState(false);
-  const preview = useQuery({
-    queryKey: ['sequences.delete', version.id, cascade],
-    queryFn: ({ signal }) =>
-      client.sequences.delete(version.id, { cascade, dry_run: true }, { signal }),
+  const preview = useRead('sequences.delete', [version.id, { cascade, dry_run: true }], {
     retry: false,
     gcTime: 0,
   });
@@ -36,26 +33,20 @@ export function DeleteDialog(props: {
   async function remove() {
     await client.sequences.delete(version.id, { cascade });
     queries.setQueriesData<Page<SequenceListed>>(
-      { queryKey: ['sequences.list', 'versions of'] },
+      { queryKey: ['sequences.list', versionsOf(version)] },
       (page) => page && { ...page, items: page.items.filter(({ id }) => id !== version.id) },
     );
     if (isShown) go('/sequences');
     await new Promise((rendered) => setTimeout(rendered, RENDERING_MS));
   }
-  const removal = useAction(remove, {
-    done: () => `Version ${version.version} of ${version.name} was deleted.`,
-    onDone: onClose,
-  });
   return (
     <ConfirmDialog
       title={`Delete version ${version.version} of ${version.name}`}
       action="Delete version"
       kind="danger"
-      isBusy={removal.isBusy}
       isDisabled={!preview.isSuccess}
-      error={removal.error}
-      onClose={onClose}
-      onConfirm={() => removal.run(undefined)}
+      act={remove}
+      done={() => `Version ${version.version} of ${version.name} was deleted.`}
     >
       <Loaded query={preview} height={48}>
         {(counted) => (
@@ -66,11 +57,7 @@ export function DeleteDialog(props: {
           </p>
         )}
       </Loaded>
-      <Checkbox
-        label="Also delete its failed instances"
-        isChecked={cascade}
-        onChange={setCascade}
-      />
+      <Checkbox label="Also delete its failed instances" value={cascade} onChange={setCascade} />
     </ConfirmDialog>
   );
 }

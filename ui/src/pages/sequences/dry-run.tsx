@@ -1,15 +1,15 @@
 /** The flow of a definition that is being written; a dry run on the data of a past instance shows how it would run. */
 
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import type { CreateSequence, DryRun } from 'durable-workflow-engine-client';
 import { useId, useState } from 'react';
-import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { StateBadge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { ShortId } from '../../components/copy.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
 import { Form, TextField } from '../../components/field.tsx';
+import { InstanceLink } from '../../components/instance-link.tsx';
 import { JsonView } from '../../components/json-view.tsx';
 import { FlowGraph } from '../../flow/later.tsx';
 import { formatRelative } from '../../lib/format.ts';
@@ -67,16 +67,13 @@ function InstanceForm(props: {
   readonly onRun: (instance: string) => void;
 }) {
   const { namespace, name } = props.definition;
-  const { client } = useEngine();
   const listId = useId();
   const [typed, setTyped] = useState<string>();
-  const { data: recent = [] } = useQuery({
-    queryKey: ['instances.list', 'to run on', namespace, name],
-    queryFn: async ({ signal }) => {
-      const query = { namespace, sequence_name: name, limit: RECENT };
-      return (await client.instances.list(query, { signal })).items;
-    },
-  });
+  const { data: recent = [] } = useRead(
+    'instances.list',
+    [{ namespace, sequence_name: name, limit: RECENT }],
+    { select: ({ items }) => items },
+  );
   const instance = typed ?? recent[0]?.id ?? '';
   return (
     <Form onSubmit={() => props.onRun(instance.trim())}>
@@ -110,10 +107,7 @@ function Outcome({ result, instance }: { readonly result: DryRun; readonly insta
   return (
     <>
       <p className={`${styles.note} ${styles.outcome}`}>
-        <StateBadge state={state} /> on the data of{' '}
-        <Link href={`/instances/${instance}`}>
-          <ShortId id={instance} />
-        </Link>
+        <StateBadge state={state} /> on the data of <InstanceLink id={instance} />
         <span className="dim small">No step was sent out, and nothing was stored.</span>
       </p>
       {failure && (

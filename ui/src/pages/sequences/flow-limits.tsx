@@ -4,7 +4,7 @@ import type { SequenceDefinition } from 'durable-workflow-engine-client';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { useMaySee } from '../../api/engine.tsx';
-import { type Fact, Facts, Panel } from '../../components/page.tsx';
+import { Facts, type FactValues, Panel } from '../../components/page.tsx';
 import { hrefOf } from '../../lib/address.ts';
 import { countOf, formatCount, formatDuration } from '../../lib/format.ts';
 import styles from './sequences.module.css';
@@ -21,18 +21,18 @@ const WHEN_FULL: Readonly<Record<string, string>> = {
 export function FlowLimits({ sequence }: { readonly sequence: SequenceDefinition }) {
   const { concurrency, throttle, debounce, batch, cancel_on } = sequence;
   const maySee = useMaySee();
-  const facts: readonly (Fact | null | undefined)[] = [
-    concurrency && ['Concurrency', concurrencyText(concurrency)],
-    throttle && ['Throttle', throttleText(throttle)],
-    debounce && ['Debounce', debounceText(debounce)],
-    batch && ['Batch', batchText(batch)],
-    cancel_on && cancel_on.length > 0 ? ['Cancelled by', cancelText(cancel_on)] : undefined,
-  ];
-  if (!facts.some(Boolean)) return null;
+  const facts: FactValues = {
+    Concurrency: concurrency ? concurrencyText(concurrency) : undefined,
+    Throttle: throttle ? throttleText(throttle) : undefined,
+    Debounce: debounce ? debounceText(debounce) : undefined,
+    Batch: batch ? batchText(batch) : undefined,
+    'Cancelled by': cancel_on && cancel_on.length > 0 ? cancelText(cancel_on) : undefined,
+  };
+  if (!Object.values(facts).some(Boolean)) return null;
   return (
     <Panel title="Flow control">
       <div className={styles.words}>
-        <Facts facts={facts.map((fact) => fact ?? undefined)} />
+        <Facts facts={facts} />
         {(debounce ?? batch) && maySee('/pending-starts') && (
           <Link href={hrefOf('/pending-starts', { sequence: sequence.name })}>Pending starts</Link>
         )}

@@ -101,17 +101,14 @@ function BlockPanel(props: {
   const { sequence, block, step, onClose } = props;
   const maySee = useMaySee();
   return (
-    <Panel
-      title={block.id}
-      actions={<IconButton label="Close" icon={<X size={16} aria-hidden />} onClick={onClose} />}
-    >
+    <Panel title={block.id} actions={<IconButton label="Close" icon={X} onClick={onClose} />}>
       <div className={styles.definition}>
         <Facts
-          facts={[
-            ['Kind', lookName(block.look)],
-            block.detail !== '' && ['About', block.detail],
-            block.size > 0 && ['Inside', countOf(block.size, 'block')],
-          ]}
+          facts={{
+            Kind: lookName(block.look),
+            About: block.detail !== '' && block.detail,
+            Inside: block.size > 0 && countOf(block.size, 'block'),
+          }}
         />
         {step && <StepFacts step={step} />}
         {step && maySee('/instances') && (

@@ -3,29 +3,21 @@
 import type { SequenceListed } from 'durable-workflow-engine-client';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
 import { ConfirmDialog } from '../../components/dialog.tsx';
 import { hrefOf } from '../../lib/address.ts';
 
 export function LiftHoldDialog(props: {
   readonly version: Pick<SequenceListed, 'id' | 'name' | 'version'>;
-  readonly onClose: () => void;
 }) {
   const { client } = useEngine();
   const { id, name, version } = props.version;
-  const lift = useAction(() => client.sequences.update(id, { hold: false }), {
-    done: () => `Version ${version} is no longer on hold.`,
-    onDone: props.onClose,
-  });
   return (
     <ConfirmDialog
       title={`Lift the hold of version ${version}`}
       action="Lift hold"
       kind="primary"
-      isBusy={lift.isBusy}
-      error={lift.error}
-      onClose={props.onClose}
-      onConfirm={() => lift.run(undefined)}
+      act={() => client.sequences.update(id, { hold: false })}
+      done={() => `Version ${version} is no longer on hold.`}
     >
       <p>
         If version {version} is the newest, all new instances started by the name {name} use it from

@@ -1,7 +1,7 @@
 /** The fields of a form that is generated from a JSON Schema. */
 
 import { Plus, X } from 'lucide-react';
-import { useRef, useState } from 'react';
+import { type ReactNode, useRef, useState } from 'react';
 import { Button, IconButton } from '../../components/button.tsx';
 import {
   Checkbox,
@@ -74,7 +74,7 @@ function InputField(props: InputFieldProps) {
       return <NumberInput {...common} value={value} onChange={onChange} />;
     case 'yes-no':
       return field.isRequired || field.initial !== undefined ? (
-        <Checkbox label={label} isChecked={value === true} onChange={onChange} />
+        <Checkbox label={label} value={value === true} onChange={onChange} />
       ) : (
         <ChoiceInput {...common} choices={[true, false]} value={value} onChange={onChange} />
       );
@@ -146,20 +146,25 @@ function wordOf(choice: Json): string {
   return typeof choice === 'string' ? choice : JSON.stringify(choice);
 }
 
-function Group({
-  field,
-  label,
-  value,
-  onChange,
-  path,
-  refusal,
-}: InputFieldProps & { readonly field: Extract<FormField, { kind: 'group' }> }) {
-  const wrong = refusal?.path === path ? refusal.message : undefined;
+/** Several fields with one label. */
+function FieldSet(props: InputFieldProps & { readonly children: ReactNode }) {
+  const { field, label, path, refusal, children } = props;
   return (
     <fieldset className={styles.group}>
       <legend>{label}</legend>
       {field.hint && <p className="dim small">{field.hint}</p>}
-      {wrong && <p className={styles.wrong}>{wrong}</p>}
+      {refusal?.path === path && <p className={styles.wrong}>{refusal.message}</p>}
+      {children}
+    </fieldset>
+  );
+}
+
+type Of<Kind> = InputFieldProps & { readonly field: Extract<FormField, { kind: Kind }> };
+
+function Group(props: Of<'group'>) {
+  const { field, value, onChange, path, refusal } = props;
+  return (
+    <FieldSet {...props}>
       <InputFields
         fields={field.fields}
         value={isObject(value) ? value : {}}
@@ -169,42 +174,33 @@ function Group({
           onChange(Object.keys(next).length === 0 && !field.isRequired ? undefined : next)
         }
       />
-    </fieldset>
+    </FieldSet>
   );
 }
 
-function Items({
-  field,
-  label,
-  value,
-  onChange,
-  path,
-  refusal,
-}: InputFieldProps & { readonly field: Extract<FormField, { kind: 'list' }> }) {
+function Items(props: Of<'list'>) {
+  const { field, value, onChange, path, refusal } = props;
   const items: readonly Json[] = Array.isArray(value) ? value : [];
-  const wrong = refusal?.path === path ? refusal.message : undefined;
   const replace = (at: number, ...by: Json[]) => onChange(items.toSpliced(at, 1, ...by));
   // Items have no identity, and text typed in one must not move to another.
   const made = useRef(items.length);
   const [keys, setKeys] = useState(() => items.map((_, at) => at));
+  const nameOf = (at: number) => `${field.item.label || field.label} ${at + 1}`;
   return (
-    <fieldset className={styles.group}>
-      <legend>{label}</legend>
-      {field.hint && <p className="dim small">{field.hint}</p>}
-      {wrong && <p className={styles.wrong}>{wrong}</p>}
+    <FieldSet {...props}>
       {items.map((item, at) => (
         <div key={keys[at]} className={styles.item}>
           <InputField
             field={field.item}
-            label={`${field.item.label || field.label} ${at + 1}`}
+            label={nameOf(at)}
             path={joined(path, at)}
             refusal={refusal}
             value={item ?? undefined}
             onChange={(next) => replace(at, next ?? null)}
           />
           <IconButton
-            label={`Remove ${field.item.label || field.label} ${at + 1}`}
-            icon={<X size={16} aria-hidden />}
+            label={`Remove ${nameOf(at)}`}
+            icon={X}
             onClick={() => {
               setKeys(keys.toSpliced(at, 1));
               if (items.length === 1 && !field.isRequired) onChange(undefined);
@@ -215,7 +211,7 @@ function Items({
       ))}
       <span>
         <Button
-          icon={<Plus size={15} aria-hidden />}
+          icon={Plus}
           onClick={() => {
             setKeys([...keys, made.current++]);
             onChange([...items, initialValueOf(field.item) ?? null]);
@@ -224,7 +220,7 @@ function Items({
           Add to {field.label}
         </Button>
       </span>
-    </fieldset>
+    </FieldSet>
   );
 }
 

@@ -5,6 +5,7 @@ import type { CreateSequence } from 'durable-workflow-engine-client';
 import { useRef, useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
 import { Button } from '../../components/button.tsx';
+import { CloseContext } from '../../components/dialog.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
 import { Editor } from '../../components/later.tsx';
 import { Loaded } from '../../components/loaded.tsx';
@@ -163,13 +164,9 @@ function Writing(props: {
           )}
         </Panel>
       </div>
-      {stored && (
-        <StoreDialog
-          definition={stored}
-          onClose={() => setStored(undefined)}
-          onStored={draft.drop}
-        />
-      )}
+      <CloseContext value={() => setStored(undefined)}>
+        {stored && <StoreDialog definition={stored} onStored={draft.drop} />}
+      </CloseContext>
     </Page>
   );
 }

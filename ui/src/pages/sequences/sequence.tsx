@@ -1,16 +1,17 @@
 /** The page of one version of a sequence: diagram, definition, other versions and the start form. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { SequenceDefinition } from 'durable-workflow-engine-client';
 import { Play, Plus } from 'lucide-react';
-import { Fragment, type ReactNode, useState } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import { Link, useParams } from 'wouter';
 import { useEngine, useMaySee } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
+import { DialogButton } from '../../components/act.tsx';
 import { Badge } from '../../components/badge.tsx';
-import { Button, LinkButton } from '../../components/button.tsx';
+import { LinkButton } from '../../components/button.tsx';
 import { CopyMenu } from '../../components/copy-menu.tsx';
 import { Loaded } from '../../components/loaded.tsx';
-import { Page, Tabs } from '../../components/page.tsx';
+import { Page, type Tab, useTabs } from '../../components/page.tsx';
 import { Time } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
 import type { Copied } from '../../lib/copy-as.ts';
@@ -25,7 +26,7 @@ import { VersionsTab } from './versions-tab.tsx';
 
 type Part = (props: { readonly sequence: SequenceDefinition }) => ReactNode;
 
-const TABS: readonly (readonly [tab: string, label: string, part: Part])[] = [
+const TABS: readonly Tab<Part>[] = [
   ['', 'Flow', FlowTab],
   ['definition', 'Definition', DefinitionTab],
   ['versions', 'Versions', VersionsTab],
@@ -35,12 +36,8 @@ const TABS: readonly (readonly [tab: string, label: string, part: Part])[] = [
 const TRAIL = [{ href: '/sequences', label: 'Sequences' }];
 
 export default function Sequence() {
-  const { id = '', tab = '' } = useParams();
-  const { client } = useEngine();
-  const query = useQuery({
-    queryKey: ['sequences.get', id],
-    queryFn: ({ signal }) => client.sequences.get(id, { signal }),
-  });
+  const { id = '' } = useParams();
+  const query = useRead('sequences.get', [id]);
   if (query.data === undefined) {
     return (
       <Page title="Sequence" trail={TRAIL}>
@@ -50,23 +47,15 @@ export default function Sequence() {
       </Page>
     );
   }
-  return <Version key={id} sequence={query.data} tab={tab} />;
+  return <Version key={id} sequence={query.data} />;
 }
 
-function Version({
-  sequence,
-  tab,
-}: {
-  readonly sequence: SequenceDefinition;
-  readonly tab: string;
-}) {
+function Version({ sequence }: { readonly sequence: SequenceDefinition }) {
   const { allowed } = useEngine();
   const maySee = useMaySee();
-  const [isLifting, setLifting] = useState(false);
   const { id, name, version, hold, deprecated } = sequence;
   const address = `/sequences/${id}`;
-  const hrefOfTab = (one: string) => (one === '' ? address : `${address}/${one}`);
-  const [current, , Part] = TABS.find(([one]) => one === tab) ?? TABS[0]!;
+  const [tabs, Part] = useTabs('Sequence', address, TABS);
   return (
     <Page
       title={name}
@@ -77,24 +66,19 @@ function Version({
       actions={
         <>
           {allowed.start && (
-            <LinkButton
-              href={hrefOfTab('start')}
-              kind="primary"
-              icon={<Play size={15} aria-hidden />}
-            >
+            <LinkButton href={`${address}/start`} kind="primary" icon={Play}>
               Start
             </LinkButton>
           )}
           {allowed.publish && (
-            <LinkButton
-              href={hrefOf('/sequences/new', { from: id })}
-              icon={<Plus size={15} aria-hidden />}
-            >
+            <LinkButton href={hrefOf('/sequences/new', { from: id })} icon={Plus}>
               New version
             </LinkButton>
           )}
           {allowed.publish && hold && !deprecated && (
-            <Button onClick={() => setLifting(true)}>Lift hold</Button>
+            <DialogButton label="Lift hold">
+              <LiftHoldDialog version={sequence} />
+            </DialogButton>
           )}
           {maySee('/instances') && (
             <LinkButton href={hrefOf('/instances', { sequence: name, version: String(version) })}>
@@ -108,13 +92,8 @@ function Version({
         </>
       }
     >
-      <Tabs
-        label="Sequence"
-        tabs={TABS.map(([one, label]) => ({ href: hrefOfTab(one), label }))}
-        current={hrefOfTab(current)}
-      />
+      {tabs}
       <Part sequence={sequence} />
-      {isLifting && <LiftHoldDialog version={sequence} onClose={() => setLifting(false)} />}
     </Page>
   );
 }

@@ -5,6 +5,7 @@ import { GitBranch, Plus } from 'lucide-react';
 import { Link } from 'wouter';
 import { useEngine, useMaySee } from '../../api/engine.tsx';
 import { LinkButton } from '../../components/button.tsx';
+import { CopyButton } from '../../components/copy.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { FilterField } from '../../components/field.tsx';
 import { JsonView } from '../../components/json-view.tsx';
@@ -14,7 +15,6 @@ import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { hrefOf, useFilters } from '../../lib/address.ts';
 import { formatCount } from '../../lib/format.ts';
-import { CommandLine } from './command-line.tsx';
 import { SAMPLE } from './samples.ts';
 import styles from './sequences.module.css';
 import { SequenceStatus } from './status.tsx';
@@ -40,18 +40,11 @@ const INSTANCES: Column<SequenceListed> = {
 };
 
 export default function Sequences() {
-  const { client, allowed } = useEngine();
+  const { allowed } = useEngine();
   const maySee = useMaySee();
-  const [filters, change] = useFilters();
-  const { name, namespace } = filters;
-  const list = useList<SequenceListed>(
-    ['sequences.list', 'newest', name, namespace],
-    (page, options) =>
-      client.sequences.list(
-        { ...page, name_contains: name, namespace, newest_only: true, include_definition: false },
-        options,
-      ),
-  );
+  const [{ name, namespace }, , at] = useFilters();
+  const asked = { name_contains: name, namespace, newest_only: true, include_definition: false };
+  const list = useList('sequences.list', [asked]);
   const isFiltered = name !== undefined || namespace !== undefined;
   return (
     <Page
@@ -59,26 +52,15 @@ export default function Sequences() {
       about="Workflow definitions, each with its versions."
       actions={
         allowed.publish && (
-          <LinkButton href="/sequences/new" kind="primary" icon={<Plus size={16} aria-hidden />}>
+          <LinkButton href="/sequences/new" kind="primary" icon={Plus}>
             New sequence
           </LinkButton>
         )
       }
     >
       <search className={styles.filters}>
-        <FilterField
-          label="Name"
-          type="search"
-          placeholder="Part of the name"
-          value={name ?? ''}
-          onChange={(text) => change({ name: text })}
-        />
-        <FilterField
-          label="Namespace"
-          type="search"
-          value={namespace ?? ''}
-          onChange={(text) => change({ namespace: text })}
-        />
+        <FilterField label="Name" type="search" placeholder="Part of the name" {...at('name')} />
+        <FilterField label="Namespace" type="search" {...at('namespace')} />
       </search>
       <Panel title="Sequences by name" isFlush>
         <ListTable
@@ -95,7 +77,7 @@ export default function Sequences() {
 
 function NothingFound() {
   return (
-    <Empty title="No matching sequences" icon={<GitBranch size={26} aria-hidden />}>
+    <Empty title="No matching sequences" icon={GitBranch}>
       <p>
         <Link href="/sequences">Show all sequences</Link>
       </p>
@@ -105,7 +87,7 @@ function NothingFound() {
 
 function NoSequences({ mayPublish }: { readonly mayPublish: boolean }) {
   return (
-    <Empty title="No sequences yet" icon={<GitBranch size={26} aria-hidden />}>
+    <Empty title="No sequences yet" icon={GitBranch}>
       <p>
         A sequence defines the steps of an instance.{' '}
         {mayPublish
@@ -124,5 +106,15 @@ function NoSequences({ mayPublish }: { readonly mayPublish: boolean }) {
         </div>
       )}
     </Empty>
+  );
+}
+
+/** A shell command to copy. */
+function CommandLine({ command }: { readonly command: string }) {
+  return (
+    <p className={styles.command}>
+      <code>{command}</code>
+      <CopyButton text={command} label="Copy the command" />
+    </p>
   );
 }

@@ -1,9 +1,9 @@
 /** The slowest of the newest instances of a version, as a whole or at one block. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { SequenceDefinition, SlowRun } from 'durable-workflow-engine-client';
 import { Link } from 'wouter';
-import { useEngine, useMaySee } from '../../api/engine.tsx';
+import { useMaySee } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { StateBadge } from '../../components/badge.tsx';
 import { ShortId } from '../../components/copy.tsx';
 import { Loaded } from '../../components/loaded.tsx';
@@ -24,15 +24,10 @@ export function SlowestRuns(props: {
   readonly block?: OutlineBlock;
 }) {
   const { sequence, block } = props;
-  const { client } = useEngine();
   const maySee = useMaySee();
   const limit = block === undefined ? SHOWN : SHOWN_BESIDE;
   const asked = { sequence_id: sequence.id, block: block?.id, limit };
-  const query = useQuery({
-    queryKey: ['instances.slowest', asked],
-    queryFn: ({ signal }) => client.instances.slowest(asked, { signal }),
-    meta: { live: 'all', paceMs: READ_EVERY_MS },
-  });
+  const query = useRead('instances.slowest', [asked], { live: 'all', paceMs: READ_EVERY_MS });
   const columns: readonly Column<SlowRun>[] = [
     {
       name: 'Instance',

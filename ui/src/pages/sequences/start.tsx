@@ -20,8 +20,8 @@ import {
   TextField,
   UnreadFields,
   useUnreadFields,
-  wrongOf,
 } from '../../components/field.tsx';
+import { boundTo, type FormState } from '../../components/form.tsx';
 import { Editor } from '../../components/later.tsx';
 import { Panel } from '../../components/page.tsx';
 import { jsonTextOf } from '../../lib/format.ts';
@@ -63,6 +63,7 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
     idempotencyKey: '',
     metadata: '',
   });
+  const set = (changes: Partial<Options>) => setOptions({ ...options, ...changes });
   const start = useAction(
     () =>
       client.instances.create({
@@ -141,7 +142,7 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
       </Panel>
       <details className={styles.options}>
         <summary>Options</summary>
-        <StartOptions options={options} error={start.error} onChange={setOptions} />
+        <StartOptions at={boundTo(options, set, start.error)} />
       </details>
       {start.error !== null && <ErrorBox error={start.error} />}
       {broken > 0 && (
@@ -168,56 +169,34 @@ function startedText({ deduplicated, skipped, collected }: InstanceCreated): str
     : 'Started.';
 }
 
-function StartOptions(props: {
-  readonly options: Options;
-  readonly error: unknown;
-  readonly onChange: (options: Options) => void;
-}) {
-  const { options, error, onChange } = props;
-  const set = (changes: Partial<Options>) => onChange({ ...options, ...changes });
+function StartOptions({ at }: Pick<FormState<Options>, 'at'>) {
   return (
     <div className={styles.fields}>
       <FieldRow>
-        <TextField
-          label="Namespace"
-          value={options.namespace}
-          onChange={(namespace) => set({ namespace })}
-          wrong={wrongOf(error, 'namespace')}
-        />
-        <Select
-          label="Priority"
-          value={options.priority}
-          options={PRIORITIES}
-          onChange={(priority) => set({ priority })}
-        />
+        <TextField label="Namespace" {...at('namespace')} />
+        <Select label="Priority" options={PRIORITIES} {...at('priority')} />
         <DateTimeField
           label="Start at"
-          value={options.startAt}
-          onChange={(startAt) => set({ startAt })}
           hint="Leave empty to start now"
-          wrong={wrongOf(error, 'next_fire_at')}
+          {...at('startAt', 'next_fire_at')}
         />
       </FieldRow>
       <TextField
         label="Idempotency key"
-        value={options.idempotencyKey}
-        onChange={(idempotencyKey) => set({ idempotencyKey })}
         hint="A second start with the same key returns the first instance"
-        wrong={wrongOf(error, 'idempotency_key')}
+        {...at('idempotencyKey', 'idempotency_key')}
       />
       <TextArea
         label="Metadata"
         isJson
         rows={2}
-        value={options.metadata}
-        onChange={(metadata) => set({ metadata })}
         hint={
           <>
             A JSON object such as <code>{'{"channel": "phone"}'}</code>. Instances can be found by
             it
           </>
         }
-        wrong={wrongOf(error, 'metadata')}
+        {...at('metadata')}
       />
     </div>
   );

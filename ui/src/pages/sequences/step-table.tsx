@@ -21,15 +21,15 @@ export function StepFacts({ step }: { readonly step: StepStatistics }) {
   return (
     <div className={styles.numbers}>
       <Facts
-        facts={[
-          ['Runs', formatCount(runs)],
-          ['Failed', formatCount(failures)],
-          ['p50', durationOf(step.duration_p50_ms)],
-          ['p95', durationOf(step.duration_p95_ms)],
-          ['Share of time', shareText(share)],
-          ['Total', formatDuration(total_ms)],
-          ['Here now', formatCount(here_now)],
-        ]}
+        facts={{
+          Runs: formatCount(runs),
+          Failed: formatCount(failures),
+          p50: durationOf(step.duration_p50_ms),
+          p95: durationOf(step.duration_p95_ms),
+          'Share of time': shareText(share),
+          Total: formatDuration(total_ms),
+          'Here now': formatCount(here_now),
+        }}
       />
     </div>
   );

@@ -44,7 +44,7 @@ export function StepWindow(props: {
       />
       <Checkbox
         label="All versions"
-        isChecked={span.isOfAll}
+        value={span.isOfAll}
         onChange={(isOfAll) => onChange({ versions: isOfAll ? 'all' : undefined })}
       />
     </div>

@@ -5,9 +5,7 @@ import type { CreateSequence } from 'durable-workflow-engine-client';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
-import { Dialog, DialogActions } from '../../components/dialog.tsx';
-import { ErrorBox } from '../../components/error-box.tsx';
+import { ConfirmDialog } from '../../components/dialog.tsx';
 import { Checkbox } from '../../components/field.tsx';
 import { TextDiff } from '../../components/later.tsx';
 import { Loaded } from '../../components/loaded.tsx';
@@ -17,10 +15,9 @@ import styles from './sequences.module.css';
 
 export function StoreDialog(props: {
   readonly definition: CreateSequence;
-  readonly onClose: () => void;
   readonly onStored: () => void;
 }) {
-  const { definition, onClose, onStored } = props;
+  const { definition, onStored } = props;
   const { client } = useEngine();
   const [, go] = useLocation();
   const { name, version, namespace } = definition;
@@ -36,15 +33,18 @@ export function StoreDialog(props: {
     },
     gcTime: 0,
   });
-  const store = useAction(() => client.sequences.create({ ...definition, hold }), {
-    done: () => `Version ${version} of ${name} was published${hold ? ', on hold' : ''}.`,
-    onDone: ({ id }) => {
-      onStored();
-      go(`/sequences/${id}`);
-    },
-  });
   return (
-    <Dialog title={`Publish version ${version} of ${name}`} isWide onClose={onClose}>
+    <ConfirmDialog
+      title={`Publish version ${version} of ${name}`}
+      isWide
+      action={`Publish version ${version}`}
+      act={() => client.sequences.create({ ...definition, hold })}
+      done={() => `Version ${version} of ${name} was published${hold ? ', on hold' : ''}.`}
+      onDone={({ id }) => {
+        onStored();
+        go(`/sequences/${id}`);
+      }}
+    >
       <Loaded query={newest} height={320}>
         {(before) =>
           before === null ? (
@@ -66,16 +66,9 @@ export function StoreDialog(props: {
       </Loaded>
       <Checkbox
         label={`On hold: the name ${name} does not refer to this version until you lift the hold or a release promotes it`}
-        isChecked={hold}
+        value={hold}
         onChange={setHold}
       />
-      {store.error !== null && <ErrorBox error={store.error} />}
-      <DialogActions
-        label={`Publish version ${version}`}
-        isBusy={store.isBusy}
-        onClose={onClose}
-        onConfirm={() => store.run(undefined)}
-      />
-    </Dialog>
+    </ConfirmDialog>
   );
 }

@@ -1,16 +1,13 @@
 /** All versions of a sequence: their status, actions on each, and a comparison of two. */
 
 import type { Release, SequenceDefinition, SequenceListed } from 'durable-workflow-engine-client';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { useEngine, useMaySee } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
+import { ConfirmButton, DialogButton } from '../../components/act.tsx';
 import { Badge } from '../../components/badge.tsx';
-import { Button, ButtonRow } from '../../components/button.tsx';
-import { ConfirmDialog } from '../../components/dialog.tsx';
-import { Empty } from '../../components/error-box.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
-import { Panel } from '../../components/page.tsx';
+import { useList } from '../../components/list.tsx';
+import { ListPanel } from '../../components/list-panel.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
@@ -21,24 +18,13 @@ import { LiftHoldDialog } from './hold.tsx';
 import styles from './sequences.module.css';
 import type { Share } from './serving.ts';
 import { SequenceStatus } from './status.tsx';
-import { useServing } from './use-serving.ts';
-
-type Asked = {
-  readonly kind: 'lift' | 'deprecate' | 'delete';
-  readonly version: SequenceListed;
-};
+import { useServing, versionsOf } from './use-serving.ts';
 
 export function VersionsTab({ sequence }: { readonly sequence: SequenceDefinition }) {
   const { client, allowed } = useEngine();
   const maySee = useMaySee();
-  const [asked, ask] = useState<Asked>();
-  const { namespace, name } = sequence;
-  const list = useList<SequenceListed>(
-    ['sequences.list', 'versions of', namespace, name],
-    (page, options) =>
-      client.sequences.list({ ...page, namespace, name, include_definition: false }, options),
-  );
-  const close = () => ask(undefined);
+  const { name } = sequence;
+  const list = useList('sequences.list', [versionsOf(sequence)]);
   const { releases, shares } = useServing(sequence);
   const versions = list.query.data?.items ?? [];
   const columns = maySee('/releases')
@@ -47,31 +33,51 @@ export function VersionsTab({ sequence }: { readonly sequence: SequenceDefinitio
   const shown = maySee('/instances') ? [...columns, INSTANCES] : columns;
   return (
     <div className={styles.stack}>
-      <Panel title="Versions, newest first" isFlush>
-        <ListTable
-          list={list}
-          label={`Versions of ${name}`}
-          columns={allowed.publish ? [...shown, RELEASE, actions(ask)] : shown}
-          idOf={({ id }) => id}
-          empty={
-            <Empty title="No versions">
-              <p>
-                All versions were deleted. <Link href="/sequences">View all sequences</Link>
-              </p>
-            </Empty>
-          }
-        />
-      </Panel>
+      <ListPanel
+        title="Versions, newest first"
+        label={`Versions of ${name}`}
+        list={list}
+        columns={allowed.publish ? [...shown, RELEASE] : shown}
+        idOf={({ id }) => id}
+        mayChange={allowed.publish}
+        rowActions={(version) => (
+          <>
+            {version.hold && !version.deprecated && (
+              <DialogButton label="Lift hold">
+                <LiftHoldDialog version={version} />
+              </DialogButton>
+            )}
+            {!version.deprecated && (
+              <ConfirmButton
+                label="Deprecate"
+                title={`Deprecate version ${version.version}`}
+                action="Deprecate version"
+                kind="primary"
+                act={() => client.sequences.deprecate(version.id)}
+                done={() => `Version ${version.version} was deprecated.`}
+              >
+                <p>
+                  Instances started by the name {name} no longer use version {version.version}.
+                  Running instances continue, and the version can still be started by its id. This
+                  cannot be undone.
+                </p>
+              </ConfirmButton>
+            )}
+            <DialogButton label="Delete">
+              <DeleteDialog version={version} isShown={version.id === sequence.id} />
+            </DialogButton>
+          </>
+        )}
+        empty={{
+          title: 'No versions',
+          about: (
+            <>
+              All versions were deleted. <Link href="/sequences">View all sequences</Link>
+            </>
+          ),
+        }}
+      />
       <Comparison sequence={sequence} versions={versions} />
-      {asked?.kind === 'lift' && <LiftHoldDialog version={asked.version} onClose={close} />}
-      {asked?.kind === 'deprecate' && <DeprecateDialog version={asked.version} onClose={close} />}
-      {asked?.kind === 'delete' && (
-        <DeleteDialog
-          version={asked.version}
-          isShown={asked.version.id === sequence.id}
-          onClose={close}
-        />
-      )}
     </div>
   );
 }
@@ -147,45 +153,3 @@ const RELEASE: Column<SequenceListed> = {
     </Link>
   ),
 };
-
-const actions = (ask: (asked: Asked) => void): Column<SequenceListed> => ({
-  name: 'Action',
-  cell: (version) => (
-    <ButtonRow>
-      {version.hold && !version.deprecated && (
-        <Button onClick={() => ask({ kind: 'lift', version })}>Lift hold</Button>
-      )}
-      {!version.deprecated && (
-        <Button onClick={() => ask({ kind: 'deprecate', version })}>Deprecate</Button>
-      )}
-      <Button onClick={() => ask({ kind: 'delete', version })}>Delete</Button>
-    </ButtonRow>
-  ),
-});
-
-function DeprecateDialog(props: {
-  readonly version: SequenceListed;
-  readonly onClose: () => void;
-}) {
-  const { client } = useEngine();
-  const { id, name, version } = props.version;
-  const deprecate = useAction(() => client.sequences.deprecate(id), {
-    done: () => `Version ${version} was deprecated.`,
-    onDone: props.onClose,
-  });
-  return (
-    <ConfirmDialog
-      title={`Deprecate version ${version}`}
-      action="Deprecate version"
-      isBusy={deprecate.isBusy}
-      error={deprecate.error}
-      onClose={props.onClose}
-      onConfirm={() => deprecate.run(undefined)}
-    >
-      <p>
-        Instances started by the name {name} no longer use version {version}. Running instances
-        continue, and the version can still be started by its id. This cannot be undone.
-      </p>
-    </ConfirmDialog>
-  );
-}

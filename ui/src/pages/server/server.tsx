@@ -2,13 +2,11 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { EngineError } from 'durable-workflow-engine-client';
-import { ENGINE_URL, useEngine } from '../../api/engine.tsx';
+import { ENGINE_URL, useEngine, useReady } from '../../api/engine.tsx';
 import { Badge } from '../../components/badge.tsx';
 import { messageOf } from '../../components/error-box.tsx';
 import { Loaded } from '../../components/loaded.tsx';
-import { type Fact, Facts, Page, Panel } from '../../components/page.tsx';
-
-const READ_EVERY_MS = 10_000;
+import { Facts, Page, Panel } from '../../components/page.tsx';
 
 export default function Server() {
   const { client, who } = useEngine();
@@ -16,10 +14,6 @@ export default function Server() {
     queryKey: ['info'],
     queryFn: ({ signal }) => client.info({ signal }),
   });
-  const caller: readonly Fact[] = [
-    ['Signed in as', whoName(who)],
-    ['Capabilities', who.capabilities.join(', ')],
-  ];
   return (
     <Page title="Server">
       <Panel title="Health">
@@ -29,19 +23,21 @@ export default function Server() {
         <Loaded query={info} height={48}>
           {(versions) => (
             <Facts
-              facts={[
-                ['Server', versions.version],
-                ['Database schema', versions.storage_schema_version],
-                ['Capsule schema', versions.contract_schema_version],
-                ['Cell', versions.cell],
-                versions.env_label !== null && ['Environment', versions.env_label],
-              ]}
+              facts={{
+                Server: versions.version,
+                'Database schema': versions.storage_schema_version,
+                'Capsule schema': versions.contract_schema_version,
+                Cell: versions.cell,
+                Environment: versions.env_label ?? undefined,
+              }}
             />
           )}
         </Loaded>
       </Panel>
       <Panel title="Your key">
-        <Facts facts={caller} />
+        <Facts
+          facts={{ 'Signed in as': whoName(who), Capabilities: who.capabilities.join(', ') }}
+        />
       </Panel>
       <Panel title="Interfaces">
         <ul>
@@ -68,13 +64,7 @@ function whoName(who: ReturnType<typeof useEngine>['who']): string {
 }
 
 function Readiness() {
-  const { client } = useEngine();
-  const ready = useQuery({
-    queryKey: ['health.ready'],
-    queryFn: ({ signal }) => client.health.ready({ signal, retries: 0 }),
-    retry: false,
-    refetchInterval: READ_EVERY_MS,
-  });
+  const ready = useReady();
   if (ready.error) {
     const isAnswer = ready.error instanceof EngineError && ready.error.status > 0;
     return (

@@ -1,37 +1,27 @@
 /** The received events, the steps that consumed them, and a form to send one. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { EventReceipt, EventStatus, StoredEvent } from 'durable-workflow-engine-client';
 import { Radio, Send } from 'lucide-react';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
-import { Badge, type Tone } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
-import { Dialog, DialogActions } from '../../components/dialog.tsx';
-import { Empty, ErrorBox } from '../../components/error-box.tsx';
-import {
-  FieldRow,
-  FilterField,
-  Form,
-  Select,
-  TextArea,
-  TextField,
-  wrongOf,
-} from '../../components/field.tsx';
+import { useRead } from '../../api/read.ts';
+import { DialogButton } from '../../components/act.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { FieldRow, FilterField, Select, TextArea, TextField } from '../../components/field.tsx';
+import { FormDialog, useForm } from '../../components/form.tsx';
 import { JsonView } from '../../components/json-view.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
+import { useList } from '../../components/list.tsx';
+import { ListPanel } from '../../components/list-panel.tsx';
 import { Loaded } from '../../components/loaded.tsx';
-import { Facts, Panel } from '../../components/page.tsx';
+import { Facts } from '../../components/page.tsx';
+import { StateWord } from '../../components/state-word.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
-import { useFilters } from '../../lib/address.ts';
+import { chosenIn, useFilters } from '../../lib/address.ts';
 import { countOf } from '../../lib/format.ts';
 import { jsonOf } from '../../lib/json-text.ts';
 import { randomId } from '../../lib/random-id.ts';
-
-const TONES: Record<EventStatus, Tone> = { pending: 'wait', consumed: 'ok', expired: 'idle' };
 
 const STATES: readonly { readonly value: EventStatus | ''; readonly label: string }[] = [
   { value: '', label: 'All' },
@@ -40,96 +30,70 @@ const STATES: readonly { readonly value: EventStatus | ''; readonly label: strin
   { value: 'expired', label: 'Expired' },
 ];
 
+const COLUMNS: readonly Column<StoredEvent>[] = [
+  {
+    name: 'Event',
+    cell: ({ id, event_name }) => (
+      <DialogButton label={event_name}>
+        <EventDialog id={id} />
+      </DialogButton>
+    ),
+  },
+  { name: 'Correlation key', cell: ({ correlation_key }) => correlation_key ?? 'none' },
+  { name: 'State', cell: ({ status }) => <StateWord state={status} /> },
+  { name: 'Consumed by', cell: ({ matched }) => countOf(matched, 'step') },
+  { name: 'Received', cell: ({ created_at }) => <Time at={created_at} /> },
+  { name: 'Expires', cell: ({ expires_at }) => <Time at={expires_at} /> },
+];
+
 export function Events() {
-  const { client, allowed } = useEngine();
-  const [filters, change] = useFilters();
-  const [shown, setShown] = useState<string>();
-  const [isSending, setSending] = useState(false);
-  const { event_name } = filters;
-  const status = STATES.find(({ value }) => value === filters.status)?.value ?? '';
-  const list = useList<StoredEvent>(
-    ['events.list', status, event_name],
-    (page, options) =>
-      client.events.list({ ...page, event_name, status: status || undefined }, options),
-    { live: true },
-  );
-  const columns: readonly Column<StoredEvent>[] = [
-    {
-      name: 'Event',
-      cell: ({ id, event_name: name }) => <Button onClick={() => setShown(id)}>{name}</Button>,
-    },
-    { name: 'Correlation key', cell: ({ correlation_key }) => correlation_key ?? 'none' },
-    {
-      name: 'State',
-      cell: (event) => <Badge tone={TONES[event.status]}>{event.status}</Badge>,
-    },
-    { name: 'Consumed by', cell: ({ matched }) => countOf(matched, 'step') },
-    { name: 'Received', cell: ({ created_at }) => <Time at={created_at} /> },
-    { name: 'Expires', cell: ({ expires_at }) => <Time at={expires_at} /> },
-  ];
+  const { allowed } = useEngine();
+  const [{ event_name, status }, , at] = useFilters();
+  const asked = { event_name, status: chosenIn(STATES, status) };
+  const list = useList('events.list', [asked], { live: true });
   return (
     <>
       <FieldRow>
-        <FilterField
-          label="Name"
-          value={event_name ?? ''}
-          onChange={(name) => change({ event_name: name })}
-        />
-        <Select
-          label="State"
-          value={status}
-          options={STATES}
-          onChange={(value) => change({ status: value })}
-        />
+        <FilterField label="Name" {...at('event_name')} />
+        <Select label="State" options={STATES} {...at('status')} />
       </FieldRow>
-      <Panel
+      <ListPanel
         title="Events, newest first"
-        isFlush
-        actions={
-          allowed.operate && (
-            <Button icon={<Send size={15} aria-hidden />} onClick={() => setSending(true)}>
-              Send event
-            </Button>
-          )
-        }
-      >
-        <ListTable
-          list={list}
-          label="Events"
-          columns={columns}
-          idOf={({ id }) => id}
-          empty={
-            <Empty title="No events" icon={<Radio size={26} aria-hidden />}>
-              <p>An event resumes the steps that wait for it. It may arrive before they do.</p>
-              {allowed.operate && <Button onClick={() => setSending(true)}>Send an event</Button>}
-            </Empty>
-          }
-        />
-      </Panel>
-      {shown !== undefined && <EventDialog id={shown} onClose={() => setShown(undefined)} />}
-      {isSending && <SendForm onClose={() => setSending(false)} />}
+        label="Events"
+        list={list}
+        columns={COLUMNS}
+        idOf={({ id }) => id}
+        mayChange={allowed.operate}
+        create={{
+          label: 'Send event',
+          first: 'Send an event',
+          icon: Send,
+          form: <SendForm />,
+        }}
+        empty={{
+          title: 'No events',
+          icon: Radio,
+          about: 'An event resumes the steps that wait for it. It may arrive before they do.',
+        }}
+      />
     </>
   );
 }
 
-function EventDialog({ id, onClose }: { id: string; onClose: () => void }) {
-  const { client } = useEngine();
-  const event = useQuery({
-    queryKey: ['events.get', id],
-    queryFn: ({ signal }) => client.events.get(id, { signal }),
-  });
+function EventDialog({ id }: { id: string }) {
+  const event = useRead('events.get', [id]);
   return (
-    <Dialog title="Event" isWide onClose={onClose}>
+    <Dialog title="Event" isWide>
       <Loaded query={event} height={260}>
         {(details) => (
           <>
             <Facts
-              facts={[
-                ['Name', details.event_name],
-                ['Correlation key', details.correlation_key ?? 'none'],
-                ['Producer event id', details.producer_event_id],
-                ['Received', <Time key="received" at={details.created_at} />],
-              ]}
+              facts={{
+                Name: details.event_name,
+                'Correlation key': details.correlation_key ?? 'none',
+                'Producer event id': details.producer_event_id,
+                Received: <Time at={details.created_at} />,
+              }}
             />
             <JsonView label="payload" value={details.payload} />
             <h3>Consumed by</h3>
@@ -162,45 +126,31 @@ function EventDialog({ id, onClose }: { id: string; onClose: () => void }) {
   );
 }
 
-function SendForm({ onClose }: { onClose: () => void }) {
+function SendForm() {
   const { client } = useEngine();
-  const [name, setName] = useState('');
-  const [key, setKey] = useState('');
-  const [payload, setPayload] = useState('{}');
   // A retry after a failure sends the same event.
-  const [producerId] = useState(() => randomId());
-  const send = useAction(
-    async () =>
+  const [producer_event_id] = useState(() => randomId());
+  const form = useForm(
+    { event_name: '', correlation_key: '', payload: '{}' },
+    ({ event_name, correlation_key, payload }) =>
       client.events.send({
-        event_name: name,
-        producer_event_id: producerId,
-        correlation_key: key || null,
+        ...{ event_name, producer_event_id },
+        correlation_key: correlation_key || null,
         payload: jsonOf('The payload', payload),
       }),
-    { done: effectOf, onDone: onClose },
+    { done: effectOf },
   );
+  const { at } = form;
   return (
-    <Dialog title="Send event" onClose={onClose}>
-      <Form onSubmit={() => send.run(undefined)}>
-        <TextField
-          label="Name"
-          required
-          value={name}
-          onChange={setName}
-          wrong={wrongOf(send.error, 'event_name')}
-        />
-        <TextField
-          label="Correlation key"
-          value={key}
-          onChange={setKey}
-          hint="The correlation key of the waiting steps; leave empty for steps without one"
-          wrong={wrongOf(send.error, 'correlation_key')}
-        />
-        <TextArea label="Payload" isJson value={payload} onChange={setPayload} hint="JSON" />
-        {send.error !== null && <ErrorBox error={send.error} />}
-        <DialogActions label="Send" isBusy={send.isBusy} onClose={onClose} />
-      </Form>
-    </Dialog>
+    <FormDialog form={form} title="Send event" label="Send">
+      <TextField label="Name" required {...at('event_name')} />
+      <TextField
+        label="Correlation key"
+        hint="The correlation key of the waiting steps; leave empty for steps without one"
+        {...at('correlation_key')}
+      />
+      <TextArea label="Payload" isJson hint="JSON" {...at('payload')} />
+    </FormDialog>
   );
 }
 

@@ -1,18 +1,14 @@
 /** The triggers, which start instances or publish events by a verified request or by an event. */
 
 import type { Trigger } from 'durable-workflow-engine-client';
-import { Plus, Radio } from 'lucide-react';
-import { useState } from 'react';
+import { Radio } from 'lucide-react';
 import { Link } from 'wouter';
 import { ENGINE_URL, useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
+import { ActionButton, ConfirmButton, DialogButton } from '../../components/act.tsx';
 import { Badge } from '../../components/badge.tsx';
-import { Button, ButtonRow } from '../../components/button.tsx';
 import { CopyButton } from '../../components/copy.tsx';
-import { ConfirmDialog } from '../../components/dialog.tsx';
-import { Empty, ErrorBox } from '../../components/error-box.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
-import { Panel } from '../../components/page.tsx';
+import { useList } from '../../components/list.tsx';
+import { ListPanel } from '../../components/list-panel.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
@@ -102,74 +98,44 @@ function Detail({ name, code }: { readonly name: string; readonly code: string }
 
 export function TriggerList() {
   const { client, allowed } = useEngine();
-  const [edited, setEdited] = useState<Trigger | 'new'>();
-  const [removed, setRemoved] = useState<Trigger>();
-  const list = useList<Trigger>(['triggers.list'], (page, options) =>
-    client.triggers.list(page, options),
-  );
-  const toggle = useAction(({ slug, enabled }: Trigger) =>
-    client.triggers.update(slug, { enabled: !enabled }),
-  );
-  const remove = useAction(({ slug }: Trigger) => client.triggers.delete(slug), {
-    done: (_, { slug }) => `Deleted: ${slug}`,
-    onDone: () => setRemoved(undefined),
-  });
-  const action: Column<Trigger> = {
-    name: 'Action',
-    cell: (trigger) => (
-      <ButtonRow>
-        <Button onClick={() => setEdited(trigger)}>Change</Button>
-        <Button isBusy={toggle.isBusy} onClick={() => toggle.run(trigger)}>
-          {trigger.enabled ? 'Disable' : 'Enable'}
-        </Button>
-        <Button onClick={() => setRemoved(trigger)}>Delete</Button>
-      </ButtonRow>
-    ),
-  };
+  const list = useList('triggers.list', [{}]);
   return (
-    <Panel
+    <ListPanel
       title="Triggers"
-      isFlush
-      actions={
-        allowed.operate && (
-          <Button icon={<Plus size={15} aria-hidden />} onClick={() => setEdited('new')}>
-            New trigger
-          </Button>
-        )
-      }
-    >
-      {toggle.error !== null && <ErrorBox error={toggle.error} />}
-      <ListTable
-        list={list}
-        label="Triggers"
-        columns={allowed.operate ? [...COLUMNS, action] : COLUMNS}
-        idOf={({ slug }) => slug}
-        empty={
-          <Empty title="No triggers yet" icon={<Radio size={26} aria-hidden />}>
-            <p>A trigger starts an instance or publishes an event, on a request or on an event.</p>
-            {allowed.operate && <Button onClick={() => setEdited('new')}>Create a trigger</Button>}
-          </Empty>
-        }
-      />
-      {edited && (
-        <TriggerForm
-          trigger={edited === 'new' ? undefined : edited}
-          onClose={() => setEdited(undefined)}
-        />
+      list={list}
+      columns={COLUMNS}
+      idOf={({ slug }) => slug}
+      mayChange={allowed.operate}
+      create={{
+        label: 'New trigger',
+        first: 'Create a trigger',
+        form: <TriggerForm trigger={undefined} />,
+      }}
+      rowActions={(trigger) => (
+        <>
+          <DialogButton label="Change">
+            <TriggerForm trigger={trigger} />
+          </DialogButton>
+          <ActionButton
+            label={trigger.enabled ? 'Disable' : 'Enable'}
+            act={() => client.triggers.update(trigger.slug, { enabled: !trigger.enabled })}
+          />
+          <ConfirmButton
+            label="Delete"
+            title={`Delete trigger ${trigger.slug}?`}
+            action="Delete trigger"
+            act={() => client.triggers.delete(trigger.slug)}
+            done={() => `Deleted: ${trigger.slug}`}
+          >
+            <p>The trigger will have no more effects. Instances that it started continue.</p>
+          </ConfirmButton>
+        </>
       )}
-      {removed && (
-        <ConfirmDialog
-          title={`Delete trigger ${removed.slug}?`}
-          action="Delete trigger"
-          kind="danger"
-          isBusy={remove.isBusy}
-          error={remove.error}
-          onConfirm={() => remove.run(removed)}
-          onClose={() => setRemoved(undefined)}
-        >
-          <p>The trigger will have no more effects. Instances that it started continue.</p>
-        </ConfirmDialog>
-      )}
-    </Panel>
+      empty={{
+        title: 'No triggers yet',
+        icon: Radio,
+        about: 'A trigger starts an instance or publishes an event, on a request or on an event.',
+      }}
+    />
   );
 }

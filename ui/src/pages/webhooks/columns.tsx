@@ -1,7 +1,6 @@
 /** The columns that all lists of webhooks share. */
 
-import { Link } from 'wouter';
-import { ShortId } from '../../components/copy.tsx';
+import { InstanceLink } from '../../components/instance-link.tsx';
 import type { Column } from '../../components/table.tsx';
 
 interface Sent {
@@ -13,13 +12,5 @@ interface Sent {
 export const SENT_COLUMNS: readonly Column<Sent>[] = [
   { name: 'URL', cell: ({ url }) => url },
   { name: 'Event', cell: ({ event_type }) => event_type },
-  {
-    name: 'Instance',
-    cell: ({ instance_id }) =>
-      instance_id && (
-        <Link href={`/instances/${instance_id}`}>
-          <ShortId id={instance_id} />
-        </Link>
-      ),
-  },
+  { name: 'Instance', cell: ({ instance_id }) => instance_id && <InstanceLink id={instance_id} /> },
 ];

@@ -1,22 +1,21 @@
 /** Deliveries and their attempts: of one subscription, or for the root key of all. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { DeliveryAttempt, DeliverySummary } from 'durable-workflow-engine-client';
 import { MailCheck } from 'lucide-react';
-import { useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
+import { DialogButton } from '../../components/act.tsx';
 import { Badge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { FieldRow, Select } from '../../components/field.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
+import { useList } from '../../components/list.tsx';
+import { ListPanel } from '../../components/list-panel.tsx';
 import { Loaded } from '../../components/loaded.tsx';
-import { Panel } from '../../components/page.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
-import { useFilters } from '../../lib/address.ts';
+import { chosenIn, useFilters } from '../../lib/address.ts';
 import { formatCount, formatDuration } from '../../lib/format.ts';
 import { SENT_COLUMNS } from './columns.tsx';
 
@@ -55,68 +54,63 @@ const OUTCOMES = [
 ] as const;
 
 export function Deliveries() {
-  const { client, allowed } = useEngine();
-  const [filters, change] = useFilters();
-  const [shown, setShown] = useState<string>();
-  const { subscription } = filters;
-  const chosen = OUTCOMES.find(({ value }) => value === filters.delivered)?.value ?? '';
-  const delivered = chosen === '' ? undefined : chosen === 'true';
-  const list = useList<DeliverySummary>(
-    ['webhooks.deliveries', subscription, chosen],
-    (page, options) =>
-      subscription === undefined
-        ? client.webhooks.deliveries({ ...page, delivered }, options)
-        : client.webhooks.subscriptionDeliveries(subscription, { ...page, delivered }, options),
-    { live: true, refetchInterval: READ_EVERY_MS },
-  );
-  const tries: Column<DeliverySummary> = {
-    name: 'Action',
-    cell: ({ delivery_id }) => <Button onClick={() => setShown(delivery_id)}>Show attempts</Button>,
-  };
+  const { allowed } = useEngine();
+  const [{ subscription, delivered }, , at] = useFilters();
+  const chosen = chosenIn(OUTCOMES, delivered);
+  const asked = { delivered: chosen && chosen === 'true' };
+  const options = { live: true, refetchInterval: READ_EVERY_MS };
+  const all = useList('webhooks.deliveries', [asked], {
+    ...options,
+    enabled: subscription === undefined,
+  });
+  const one = useList('webhooks.subscriptionDeliveries', [subscription ?? '', asked], {
+    ...options,
+    enabled: subscription !== undefined,
+  });
   return (
     <>
       <FieldRow>
-        <Select
-          label="Outcome"
-          value={chosen}
-          options={OUTCOMES}
-          onChange={(value) => change({ delivered: value })}
-        />
+        <Select label="Outcome" options={OUTCOMES} {...at('delivered')} />
       </FieldRow>
-      <Panel
+      <ListPanel
         title={
           subscription === undefined
             ? 'Deliveries, newest first'
             : 'Deliveries to one subscription, newest first'
         }
-        isFlush
+        label="Deliveries"
         actions={
           subscription !== undefined &&
           allowed.administer && <Link href="/webhooks/deliveries">Show all deliveries</Link>
         }
-      >
-        <ListTable
-          list={list}
-          label="Deliveries"
-          columns={allowed.administer ? [...COLUMNS, tries] : COLUMNS}
-          idOf={({ delivery_id }) => delivery_id}
-          empty={
-            chosen === '' ? (
-              <Empty title="No deliveries" icon={<MailCheck size={26} aria-hidden />}>
-                <p>
-                  All deliveries to subscriptions are listed here, with every attempt.{' '}
-                  <Link href="/webhooks">Go to the subscriptions</Link>
-                </p>
-              </Empty>
-            ) : (
-              <Empty title="No matching deliveries" icon={<MailCheck size={26} aria-hidden />}>
-                <p>Choose another outcome.</p>
-              </Empty>
-            )
-          }
-        />
-      </Panel>
-      {shown !== undefined && <Attempts id={shown} onClose={() => setShown(undefined)} />}
+        list={subscription === undefined ? all : one}
+        columns={COLUMNS}
+        idOf={({ delivery_id }) => delivery_id}
+        mayChange={allowed.administer}
+        rowActions={({ delivery_id }) => (
+          <DialogButton label="Show attempts">
+            <Attempts id={delivery_id} />
+          </DialogButton>
+        )}
+        empty={
+          chosen === undefined
+            ? {
+                title: 'No deliveries',
+                icon: MailCheck,
+                about: (
+                  <>
+                    All deliveries to subscriptions are listed here, with every attempt.{' '}
+                    <Link href="/webhooks">Go to the subscriptions</Link>
+                  </>
+                ),
+              }
+            : {
+                title: 'No matching deliveries',
+                icon: MailCheck,
+                about: 'Choose another outcome.',
+              }
+        }
+      />
     </>
   );
 }
@@ -136,14 +130,10 @@ const ATTEMPT_COLUMNS: readonly Column<DeliveryAttempt>[] = [
   { name: 'Duration', isNumber: true, cell: ({ duration_ms }) => formatDuration(duration_ms) },
 ];
 
-function Attempts({ id, onClose }: { id: string; onClose: () => void }) {
-  const { client } = useEngine();
-  const tries = useQuery({
-    queryKey: ['webhooks.delivery', id],
-    queryFn: ({ signal }) => client.webhooks.delivery(id, { signal }),
-  });
+function Attempts({ id }: { id: string }) {
+  const tries = useRead('webhooks.delivery', [id]);
   return (
-    <Dialog title="Delivery attempts" isWide onClose={onClose}>
+    <Dialog title="Delivery attempts" isWide>
       <Loaded query={tries} height={160}>
         {(rows) => (
           <Table

@@ -1,21 +1,9 @@
 /** The form of a worker endpoint. Its secret is never read back: an empty one keeps the stored one. */
 
 import type { PutWorkerEndpoint, WorkerEndpoint } from 'durable-workflow-engine-client';
-import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
-import { Dialog, DialogActions } from '../../components/dialog.tsx';
-import { ErrorBox } from '../../components/error-box.tsx';
-import {
-  Checkbox,
-  FieldRow,
-  Form,
-  NumberField,
-  TextArea,
-  TextField,
-  wrongOf,
-} from '../../components/field.tsx';
-import { Conflict, useGuard } from '../../components/guard.tsx';
+import { Checkbox, FieldRow, NumberField, TextArea, TextField } from '../../components/field.tsx';
+import { FormDialog, useForm } from '../../components/form.tsx';
 import { type NumberLimits, numberOf } from '../../lib/numbers.ts';
 
 const CONCURRENCY: NumberLimits = { isInteger: true, min: 1, max: 256 };
@@ -32,139 +20,93 @@ const draftOf = (endpoint?: WorkerEndpoint) => ({
   url: endpoint?.url ?? '',
   /** One in each line: names may contain commas. */
   handlers: endpoint?.handlers.join('\n') ?? '',
+  secret: '',
   concurrency: String(endpoint?.concurrency ?? 10),
-  timeout: String(endpoint?.timeout_ms ?? 30_000),
-  isEnabled: endpoint?.enabled ?? true,
-  receivesSecrets: endpoint?.receives_secrets ?? false,
+  timeout_ms: String(endpoint?.timeout_ms ?? 30_000),
+  enabled: endpoint?.enabled ?? true,
+  receives_secrets: endpoint?.receives_secrets ?? false,
 });
 
 type Draft = ReturnType<typeof draftOf>;
 
+const viewOf = ({ secret: _, ...draft }: Draft) => draft;
+
 /** @throws RangeError that names the field */
-const bodyOf = (draft: Draft): PutWorkerEndpoint => ({
-  handlers: draft.handlers.split('\n').flatMap((line) => line.trim() || []),
-  url: draft.url,
-  concurrency: numberOf('Concurrency', draft.concurrency, CONCURRENCY),
-  timeout_ms: numberOf('Timeout', draft.timeout, TIMEOUT_MS),
-  enabled: draft.isEnabled,
-  receives_secrets: draft.receivesSecrets,
-});
+function bodyOf({ name: _, secret, ...draft }: Draft): PutWorkerEndpoint {
+  return {
+    ...draft,
+    ...(secret !== '' && { secret }),
+    handlers: draft.handlers.split('\n').flatMap((line) => line.trim() || []),
+    concurrency: numberOf('Concurrency', draft.concurrency, CONCURRENCY),
+    timeout_ms: numberOf('Timeout', draft.timeout_ms, TIMEOUT_MS),
+  };
+}
 
 /** @param props.endpoint the one to change; undefined: a new one */
-export function EndpointForm(props: {
-  readonly endpoint: WorkerEndpoint | undefined;
-  readonly onClose: () => void;
-}) {
-  const { endpoint, onClose } = props;
+export function EndpointForm(props: { readonly endpoint: WorkerEndpoint | undefined }) {
+  const { endpoint } = props;
   const { client, allowed } = useEngine();
-  const [draft, setDraft] = useState(() => draftOf(endpoint));
-  const [secret, setSecret] = useState('');
-  const set = (changes: Partial<Draft>) => setDraft({ ...draft, ...changes });
-  const { name } = draft;
-  const guard = useGuard(endpoint, () => client.workerEndpoints.get(name), draftOf);
-  const save = useAction(
-    async () =>
-      guard.run(async (since) =>
-        client.workerEndpoints.put(name, {
-          ...bodyOf(draft),
-          ...(secret !== '' && { secret }),
-          ...since,
-        }),
-      ),
-    { done: () => `The endpoint ${name} was saved.`, onDone: onClose },
+  const form = useForm(
+    () => draftOf(endpoint),
+    (draft, since) => client.workerEndpoints.put(draft.name, { ...bodyOf(draft), ...since }),
+    {
+      done: (_, { name }) => `The endpoint ${name} was saved.`,
+      guard: {
+        ...{ thing: endpoint, draftOf, viewOf },
+        read: () => client.workerEndpoints.get(endpoint?.name ?? ''),
+      },
+    },
   );
+  const { at, draft } = form;
   return (
-    <Dialog title={endpoint ? `Endpoint ${name}` : 'New endpoint'} onClose={onClose}>
-      <Form onSubmit={() => save.run(undefined)}>
-        {!endpoint && (
-          <TextField
-            label="Name"
-            required
-            value={name}
-            onChange={(text) => set({ name: text })}
-            hint="Letters, digits, dots, _ and -"
-            wrong={wrongOf(save.error, 'name')}
-          />
-        )}
-        <TextField
-          label="URL"
-          type="url"
+    <FormDialog
+      form={form}
+      title={endpoint ? `Endpoint ${draft.name}` : 'New endpoint'}
+      label={endpoint ? 'Save' : 'Create'}
+    >
+      {!endpoint && (
+        <TextField label="Name" required hint="Letters, digits, dots, _ and -" {...at('name')} />
+      )}
+      <TextField label="URL" type="url" required {...at('url')} />
+      <TextArea
+        label="Handlers"
+        required
+        rows={3}
+        hint="One per line: their tasks are delivered, from every queue"
+        {...at('handlers')}
+      />
+      <TextField
+        label={endpoint ? 'New secret' : 'Secret'}
+        type="password"
+        autoComplete="off"
+        required={!endpoint}
+        hint={
+          endpoint
+            ? 'Leave empty to keep the current secret'
+            : 'The key of the signatures: whsec_ and base64, or any text'
+        }
+        {...at('secret')}
+      />
+      <FieldRow>
+        <NumberField
+          label="Concurrency"
+          limits={CONCURRENCY}
           required
-          value={draft.url}
-          onChange={(url) => set({ url })}
-          wrong={wrongOf(save.error, 'url')}
+          hint="Maximum number of requests at a time"
+          {...at('concurrency')}
         />
-        <TextArea
-          label="Handlers"
+        <NumberField
+          label="Timeout (ms)"
+          limits={TIMEOUT_MS}
           required
-          rows={3}
-          value={draft.handlers}
-          onChange={(handlers) => set({ handlers })}
-          hint="One per line: their tasks are delivered, from every queue"
-          wrong={wrongOf(save.error, 'handlers')}
+          hint="Maximum time until the response ends"
+          {...at('timeout_ms')}
         />
-        <TextField
-          label={endpoint ? 'New secret' : 'Secret'}
-          type="password"
-          autoComplete="off"
-          required={!endpoint}
-          value={secret}
-          onChange={setSecret}
-          hint={
-            endpoint
-              ? 'Leave empty to keep the current secret'
-              : 'The key of the signatures: whsec_ and base64, or any text'
-          }
-          wrong={wrongOf(save.error, 'secret')}
-        />
-        <FieldRow>
-          <NumberField
-            label="Concurrency"
-            limits={CONCURRENCY}
-            required
-            value={draft.concurrency}
-            onChange={(concurrency) => set({ concurrency })}
-            hint="Maximum number of requests at a time"
-            wrong={wrongOf(save.error, 'concurrency')}
-          />
-          <NumberField
-            label="Timeout (ms)"
-            limits={TIMEOUT_MS}
-            required
-            value={draft.timeout}
-            onChange={(timeout) => set({ timeout })}
-            hint="Maximum time until the response ends"
-            wrong={wrongOf(save.error, 'timeout_ms')}
-          />
-        </FieldRow>
-        <Checkbox
-          label="Tasks are delivered"
-          isChecked={draft.isEnabled}
-          onChange={(isEnabled) => set({ isEnabled })}
-        />
-        {allowed.useSecrets && (
-          <Checkbox
-            label="Tasks have the secrets that they name"
-            isChecked={draft.receivesSecrets}
-            onChange={(receivesSecrets) => set({ receivesSecrets })}
-          />
-        )}
-        <Conflict
-          guard={guard}
-          mine={draft}
-          onTake={(present) => {
-            setDraft(draftOf(present));
-            save.reset();
-          }}
-          onKeep={() => save.run(undefined)}
-        />
-        {save.error !== null && <ErrorBox error={save.error} />}
-        <DialogActions
-          label={endpoint ? 'Save' : 'Create'}
-          isBusy={save.isBusy}
-          onClose={onClose}
-        />
-      </Form>
-    </Dialog>
+      </FieldRow>
+      <Checkbox label="Tasks are delivered" {...at('enabled')} />
+      {allowed.useSecrets && (
+        <Checkbox label="Tasks have the secrets that they name" {...at('receives_secrets')} />
+      )}
+    </FormDialog>
   );
 }

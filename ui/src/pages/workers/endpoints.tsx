@@ -1,33 +1,21 @@
 /** The worker endpoints, to which the engine delivers tasks by POST, with their current state. */
 
 import type { EndpointStatus, WorkerEndpoint } from 'durable-workflow-engine-client';
-import { Plus, Send } from 'lucide-react';
-import { useState } from 'react';
+import { Send } from 'lucide-react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
-import { Badge, type Tone } from '../../components/badge.tsx';
-import { Button, ButtonRow } from '../../components/button.tsx';
-import { ConfirmDialog } from '../../components/dialog.tsx';
-import { Empty, ErrorBox } from '../../components/error-box.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
-import { Panel } from '../../components/page.tsx';
+import { ActionButton, ConfirmButton, DialogButton } from '../../components/act.tsx';
+import { useList } from '../../components/list.tsx';
+import { ListPanel } from '../../components/list-panel.tsx';
+import { StateWord } from '../../components/state-word.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
 import { formatCount } from '../../lib/format.ts';
-import { pageByOffset } from '../../lib/offset.ts';
 import { EndpointForm, settingsOf } from './endpoint-form.tsx';
 
 /** Deliveries are not changes of instances. */
 const READ_EVERY_MS = 5000;
-
-const TONES: Record<EndpointStatus['state'], Tone> = {
-  idle: 'ok',
-  delivering: 'info',
-  paused: 'danger',
-  disabled: 'idle',
-};
 
 const COLUMNS: readonly Column<WorkerEndpoint>[] = [
   {
@@ -55,7 +43,7 @@ function State({ status }: { readonly status: EndpointStatus }) {
   const { state, paused_until, last_error } = status;
   return (
     <>
-      <Badge tone={TONES[state]}>{state}</Badge>{' '}
+      <StateWord state={state} />{' '}
       {state === 'paused' && (
         <span className="small">
           tries again <Time at={paused_until} />
@@ -73,92 +61,61 @@ function State({ status }: { readonly status: EndpointStatus }) {
 
 export function Endpoints() {
   const { client, allowed } = useEngine();
-  const [edited, setEdited] = useState<WorkerEndpoint | 'new'>();
-  const [removed, setRemoved] = useState<WorkerEndpoint>();
-  const list = useList<WorkerEndpoint>(
-    ['workerEndpoints.list'],
-    (page, options) => pageByOffset(page, (asked) => client.workerEndpoints.list(asked, options)),
-    { refetchInterval: READ_EVERY_MS },
-  );
-  const toggle = useAction((endpoint: WorkerEndpoint) =>
-    client.workerEndpoints.put(endpoint.name, {
-      ...settingsOf(endpoint),
-      enabled: !endpoint.enabled,
-      if_unchanged_since: endpoint.updated_at,
-    }),
-  );
-  const remove = useAction(({ name }: WorkerEndpoint) => client.workerEndpoints.delete(name), {
-    done: (_, { name }) => `Deleted: ${name}`,
-    onDone: () => setRemoved(undefined),
+  const list = useList('workerEndpoints.list', [{}], {
+    isByOffset: true,
+    refetchInterval: READ_EVERY_MS,
   });
-  const action: Column<WorkerEndpoint> = {
-    name: 'Action',
-    cell: (endpoint) => (
-      <ButtonRow>
-        {(allowed.useSecrets || !endpoint.receives_secrets) && (
-          <>
-            <Button onClick={() => setEdited(endpoint)}>Change</Button>
-            <Button isBusy={toggle.isBusy} onClick={() => toggle.run(endpoint)}>
-              {endpoint.enabled ? 'Disable' : 'Enable'}
-            </Button>
-          </>
-        )}
-        <Button onClick={() => setRemoved(endpoint)}>Delete</Button>
-      </ButtonRow>
-    ),
-  };
   return (
-    <Panel
+    <ListPanel
       title="Worker endpoints"
-      isFlush
-      actions={
-        allowed.operate && (
-          <Button icon={<Plus size={15} aria-hidden />} onClick={() => setEdited('new')}>
-            New endpoint
-          </Button>
-        )
-      }
-    >
-      {toggle.error !== null && <ErrorBox error={toggle.error} />}
-      <ListTable
-        list={list}
-        label="Worker endpoints"
-        columns={allowed.operate ? [...COLUMNS, action] : COLUMNS}
-        idOf={({ name }) => name}
-        empty={
-          <Empty title="No worker endpoints yet" icon={<Send size={26} aria-hidden />}>
+      list={list}
+      columns={COLUMNS}
+      idOf={({ name }) => name}
+      mayChange={allowed.operate}
+      create={{
+        label: 'New endpoint',
+        first: 'Create an endpoint',
+        form: <EndpointForm endpoint={undefined} />,
+      }}
+      rowActions={(endpoint) => (
+        <>
+          {(allowed.useSecrets || !endpoint.receives_secrets) && (
+            <>
+              <DialogButton label="Change">
+                <EndpointForm endpoint={endpoint} />
+              </DialogButton>
+              <ActionButton
+                label={endpoint.enabled ? 'Disable' : 'Enable'}
+                act={() =>
+                  client.workerEndpoints.put(endpoint.name, {
+                    ...settingsOf(endpoint),
+                    enabled: !endpoint.enabled,
+                    if_unchanged_since: endpoint.updated_at,
+                  })
+                }
+              />
+            </>
+          )}
+          <ConfirmButton
+            label="Delete"
+            title={`Delete the endpoint ${endpoint.name}?`}
+            action="Delete endpoint"
+            act={() => client.workerEndpoints.delete(endpoint.name)}
+            done={() => `Deleted: ${endpoint.name}`}
+          >
             <p>
-              The engine delivers tasks to an endpoint by signed POST, so that a serverless function
-              can run steps without polling.
+              It gets no more tasks: those of {endpoint.handlers.join(', ')} wait for another
+              worker. Responses to requests in flight still count.
             </p>
-            {allowed.operate && (
-              <Button onClick={() => setEdited('new')}>Create an endpoint</Button>
-            )}
-          </Empty>
-        }
-      />
-      {edited && (
-        <EndpointForm
-          endpoint={edited === 'new' ? undefined : edited}
-          onClose={() => setEdited(undefined)}
-        />
+          </ConfirmButton>
+        </>
       )}
-      {removed && (
-        <ConfirmDialog
-          title={`Delete the endpoint ${removed.name}?`}
-          action="Delete endpoint"
-          kind="danger"
-          isBusy={remove.isBusy}
-          error={remove.error}
-          onConfirm={() => remove.run(removed)}
-          onClose={() => setRemoved(undefined)}
-        >
-          <p>
-            It gets no more tasks: those of {removed.handlers.join(', ')} wait for another worker.
-            Responses to requests in flight still count.
-          </p>
-        </ConfirmDialog>
-      )}
-    </Panel>
+      empty={{
+        title: 'No worker endpoints yet',
+        icon: Send,
+        about:
+          'The engine delivers tasks to an endpoint by signed POST, so that a serverless function can run steps without polling.',
+      }}
+    />
   );
 }

@@ -1,18 +1,18 @@
 /** One queue over time, the workers that serve it, and how to start one more. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { QueueInfo, QueueSeries, WorkerInfo } from 'durable-workflow-engine-client';
 import { X } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { Link } from 'wouter';
 import { ENGINE_URL, useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
-import { Button, ButtonRow, IconButton } from '../../components/button.tsx';
+import { ButtonRow, IconButton, Toggle } from '../../components/button.tsx';
 import { CopyButton } from '../../components/copy.tsx';
 import { Chart } from '../../components/later.tsx';
+import { TablePanel } from '../../components/list-panel.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Panel } from '../../components/page.tsx';
-import { Table } from '../../components/table.tsx';
 import { hrefOf } from '../../lib/address.ts';
 import { formatCompact, formatDuration } from '../../lib/format.ts';
 import { depthsOf, type Outlook, outlookOf, ratesOf, waitsOf } from './drain.ts';
@@ -26,11 +26,7 @@ const MINUTE_MS = 60_000;
 export function QueuePanels(props: { readonly info: QueueInfo; readonly onClose: () => void }) {
   const { info, onClose } = props;
   const { handler, queue } = info;
-  const { client } = useEngine();
-  const series = useQuery({
-    queryKey: ['queues.series', handler, queue],
-    queryFn: ({ signal }) =>
-      client.queues.series({ handler, queue: queue ?? undefined }, { signal }),
+  const series = useRead('queues.series', [{ handler, queue: queue ?? undefined }], {
     refetchInterval: READ_EVERY_MS,
   });
   const name = queue === null ? handler : `${handler}, queue ${queue}`;
@@ -41,7 +37,7 @@ export function QueuePanels(props: { readonly info: QueueInfo; readonly onClose:
         actions={
           <ButtonRow>
             <Link href={hrefOf('/workers/tasks', { handler })}>Tasks</Link>
-            <IconButton label="Close" icon={<X size={16} aria-hidden />} onClick={onClose} />
+            <IconButton label="Close" icon={X} onClick={onClose} />
           </ButtonRow>
         }
       >
@@ -67,15 +63,32 @@ function Lines({ info, series }: { readonly info: QueueInfo; readonly series: Qu
     return {
       rates: ratesOf(read, step_secs),
       instants: read.map(({ at }) => Date.parse(at)),
-      depth: [{ name: 'Waiting', values: depths, color: '--wait' }],
-      flow: [
-        { name: 'Arrived', values: read.map(({ arrived }) => arrived), color: '--info' },
-        { name: 'Ended', values: read.map(({ ended }) => ended), color: '--ok' },
+      charts: [
+        {
+          title: 'Waiting tasks',
+          label: 'Waiting tasks over time',
+          lines: [{ name: 'Waiting', values: depths, color: '--wait' }],
+          format: formatCompact,
+        },
+        {
+          title: 'Longest wait',
+          label: 'Longest wait over time',
+          lines: [{ name: 'Longest wait', values: waits, color: '--warn' }],
+          format: formatDuration,
+        },
+        {
+          title: 'Arrived and ended per minute',
+          label: 'Arrived and ended tasks over time',
+          lines: [
+            { name: 'Arrived', values: read.map(({ arrived }) => arrived), color: '--info' },
+            { name: 'Ended', values: read.map(({ ended }) => ended), color: '--ok' },
+          ],
+          format: formatCompact,
+        },
       ],
-      age: [{ name: 'Longest wait', values: waits, color: '--warn' }],
     } as const;
   }, [intervals, waiting, stepMs, step_secs, oldest]);
-  const { rates, instants } = drawn;
+  const { rates, instants, charts } = drawn;
   const [tone, text] = textOf(outlookOf(waiting, rates));
   return (
     <div className={styles.lines}>
@@ -86,36 +99,12 @@ function Lines({ info, series }: { readonly info: QueueInfo; readonly series: Qu
         </span>
       </p>
       <div className={styles.charts}>
-        <div>
-          <h3>Waiting tasks</h3>
-          <Chart
-            label="Waiting tasks over time"
-            instants={instants}
-            lines={drawn.depth}
-            format={formatCompact}
-            height={140}
-          />
-        </div>
-        <div>
-          <h3>Longest wait</h3>
-          <Chart
-            label="Longest wait over time"
-            instants={instants}
-            lines={drawn.age}
-            format={formatDuration}
-            height={140}
-          />
-        </div>
-        <div>
-          <h3>Arrived and ended per minute</h3>
-          <Chart
-            label="Arrived and ended tasks over time"
-            instants={instants}
-            lines={drawn.flow}
-            format={formatCompact}
-            height={140}
-          />
-        </div>
+        {charts.map(({ title, ...chart }) => (
+          <div key={title}>
+            <h3>{title}</h3>
+            <Chart {...chart} instants={instants} height={140} />
+          </div>
+        ))}
       </div>
     </div>
   );
@@ -137,29 +126,23 @@ function textOf(outlook: Outlook): readonly [Tone, string] {
 }
 
 function Workers({ info: { handler, queue } }: { readonly info: QueueInfo }) {
-  const { client } = useEngine();
-  const workers = useQuery({
-    queryKey: ['workers.list'],
-    queryFn: ({ signal }) => client.workers.list({ include_stale: true }, { signal }),
+  const workers = useRead('workers.list', [{ include_stale: true }], {
     refetchInterval: READ_EVERY_MS,
   });
   // A worker without queues serves all of its handlers.
   const serves = ({ handlers, queues }: WorkerInfo) =>
     handlers.includes(handler) && (queues.length === 0 || queues.includes(queue ?? ''));
   return (
-    <Panel title="Workers that serve it" isFlush>
-      <Loaded query={workers} height={120}>
-        {(rows) => (
-          <Table
-            label="Workers of the queue"
-            columns={WORKER_COLUMNS}
-            rows={rows.filter(serves)}
-            idOf={({ worker_id }) => worker_id}
-            empty={<p className={styles.none}>No worker has polled for it.</p>}
-          />
-        )}
-      </Loaded>
-    </Panel>
+    <TablePanel
+      title="Workers that serve it"
+      label="Workers of the queue"
+      query={workers}
+      height={120}
+      columns={WORKER_COLUMNS}
+      rowsOf={(rows) => rows.filter(serves)}
+      idOf={({ worker_id }) => worker_id}
+      empty={<p className={styles.none}>No worker has polled for it.</p>}
+    />
   );
 }
 
@@ -173,14 +156,9 @@ function Starter({ info: { handler, queue } }: { readonly info: QueueInfo }) {
       actions={
         <ButtonRow>
           {TOOLS.map((one) => (
-            <Button
-              key={one}
-              kind={one === tool ? 'plain' : 'quiet'}
-              aria-pressed={one === tool}
-              onClick={() => setTool(one)}
-            >
+            <Toggle key={one} isOn={one === tool} onClick={() => setTool(one)}>
               {one}
-            </Button>
+            </Toggle>
           ))}
         </ButtonRow>
       }

@@ -1,10 +1,9 @@
 /** The queues by handler: number of waiting tasks, longest wait, and workers. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { QueueInfo } from 'durable-workflow-engine-client';
 import { Inbox } from 'lucide-react';
 import { Link } from 'wouter';
-import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { type Column, Table, TableNote } from '../../components/table.tsx';
@@ -16,12 +15,7 @@ import { countOf, formatCount } from '../../lib/format.ts';
 const READ_EVERY_MS = 5000;
 
 export function useQueues() {
-  const { client } = useEngine();
-  return useQuery({
-    queryKey: ['queues.list'],
-    queryFn: ({ signal }) => client.queues.list({}, { signal }),
-    refetchInterval: READ_EVERY_MS,
-  });
+  return useRead('queues.list', [{}], { refetchInterval: READ_EVERY_MS });
 }
 
 const inHand = (more: string): Column<QueueInfo> => ({
@@ -89,7 +83,7 @@ export function QueueTable(props: {
         rows={show?.(rows) ?? rows}
         idOf={({ handler, queue }) => `${handler} ${queue}`}
         empty={
-          <Empty title="No queues" icon={<Inbox size={26} aria-hidden />}>
+          <Empty title="No queues" icon={Inbox}>
             <p>
               Steps whose handler is not built in wait here for a worker.{' '}
               <Link href="/sequences">Start an instance of a sequence</Link> with such a step.

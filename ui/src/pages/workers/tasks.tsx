@@ -1,33 +1,24 @@
 /** The tasks of workers, newest first, with filters and the claims of each task. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { WorkerAttempt, WorkerTask, WorkerTaskState } from 'durable-workflow-engine-client';
 import { Inbox } from 'lucide-react';
-import { useState } from 'react';
 import { Link } from 'wouter';
-import { useEngine } from '../../api/engine.tsx';
-import { Badge, type Tone } from '../../components/badge.tsx';
-import { Button, ButtonRow } from '../../components/button.tsx';
-import { ShortId } from '../../components/copy.tsx';
+import { useRead } from '../../api/read.ts';
+import { DialogButton } from '../../components/act.tsx';
+import { ButtonRow } from '../../components/button.tsx';
 import { CopyMenu } from '../../components/copy-menu.tsx';
 import { Dialog } from '../../components/dialog.tsx';
-import { Empty } from '../../components/error-box.tsx';
 import { FieldRow, FilterField, Select } from '../../components/field.tsx';
+import { InstanceLink } from '../../components/instance-link.tsx';
 import { JsonView } from '../../components/json-view.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
+import { useList } from '../../components/list.tsx';
+import { ListPanel } from '../../components/list-panel.tsx';
 import { Loaded } from '../../components/loaded.tsx';
-import { Panel } from '../../components/page.tsx';
+import { StateWord } from '../../components/state-word.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
-import { hrefOf, useFilters } from '../../lib/address.ts';
+import { chosenIn, hrefOf, useFilters } from '../../lib/address.ts';
 import type { Copied } from '../../lib/copy-as.ts';
-
-const TONES: Record<WorkerTaskState, Tone> = {
-  pending: 'wait',
-  claimed: 'info',
-  completed: 'ok',
-  failed: 'danger',
-};
 
 const STATES: readonly { readonly value: WorkerTaskState | ''; readonly label: string }[] = [
   { value: '', label: 'All' },
@@ -37,19 +28,13 @@ const STATES: readonly { readonly value: WorkerTaskState | ''; readonly label: s
   { value: 'failed', label: 'Failed' },
 ];
 
-const wordOf = (state: WorkerTaskState) =>
-  STATES.find(({ value }) => value === state)?.label.toLowerCase() ?? state;
-
 const COLUMNS: readonly Column<WorkerTask>[] = [
   { name: 'Handler', cell: ({ handler_name }) => handler_name },
   {
     name: 'Step',
     cell: ({ instance_id, block_id }) => (
       <>
-        <code>{block_id}</code> of{' '}
-        <Link href={`/instances/${instance_id}`}>
-          <ShortId id={instance_id} />
-        </Link>
+        <code>{block_id}</code> of <InstanceLink id={instance_id} />
       </>
     ),
   },
@@ -57,8 +42,7 @@ const COLUMNS: readonly Column<WorkerTask>[] = [
     name: 'State',
     cell: ({ state, error_message }) => (
       <>
-        <Badge tone={TONES[state]}>{wordOf(state)}</Badge>{' '}
-        <span className="small">{error_message}</span>
+        <StateWord state={state} /> <span className="small">{error_message}</span>
       </>
     ),
   },
@@ -68,72 +52,45 @@ const COLUMNS: readonly Column<WorkerTask>[] = [
 ];
 
 export function Tasks() {
-  const { client } = useEngine();
-  const [filters, change] = useFilters();
-  const [shown, setShown] = useState<WorkerTask>();
-  const { handler, worker, queue } = filters;
-  const state = STATES.find(({ value }) => value === filters.state)?.value ?? '';
-  const list = useList<WorkerTask>(
-    ['workers.tasks', handler, worker, queue, state],
-    (page, options) =>
-      client.workers.tasks(
-        {
-          ...page,
-          handler_name: handler,
-          worker_id: worker,
-          queue_name: queue,
-          state: state === '' ? undefined : [state],
-        },
-        options,
-      ),
-    { live: true },
-  );
-  const action: Column<WorkerTask> = {
-    name: 'Action',
-    cell: (task) => <Button onClick={() => setShown(task)}>Show</Button>,
+  const [{ handler, worker, queue, state }, , at] = useFilters();
+  const chosen = chosenIn(STATES, state);
+  const asked = {
+    handler_name: handler,
+    worker_id: worker,
+    queue_name: queue,
+    state: chosen && [chosen],
   };
+  const list = useList('workers.tasks', [asked], { live: true });
   return (
     <>
       <FieldRow>
-        <FilterField
-          label="Handler"
-          value={handler ?? ''}
-          onChange={(value) => change({ handler: value })}
-        />
-        <FilterField
-          label="Queue"
-          value={queue ?? ''}
-          onChange={(value) => change({ queue: value })}
-        />
-        <FilterField
-          label="Worker"
-          value={worker ?? ''}
-          onChange={(value) => change({ worker: value })}
-        />
-        <Select
-          label="State"
-          value={state}
-          options={STATES}
-          onChange={(value) => change({ state: value })}
-        />
+        <FilterField label="Handler" {...at('handler')} />
+        <FilterField label="Queue" {...at('queue')} />
+        <FilterField label="Worker" {...at('worker')} />
+        <Select label="State" options={STATES} {...at('state')} />
       </FieldRow>
-      <Panel title="Tasks, newest first" isFlush>
-        <ListTable
-          list={list}
-          label="Tasks"
-          columns={[...COLUMNS, action]}
-          idOf={({ id }) => id}
-          empty={
-            <Empty title="No matching tasks" icon={<Inbox size={26} aria-hidden />}>
-              <p>
-                Tasks of steps that need a worker are listed here.{' '}
-                <Link href="/workers/tasks">Show all tasks</Link>
-              </p>
-            </Empty>
-          }
-        />
-      </Panel>
-      {shown && <TaskDialog task={shown} onClose={() => setShown(undefined)} />}
+      <ListPanel
+        title="Tasks, newest first"
+        label="Tasks"
+        list={list}
+        columns={COLUMNS}
+        idOf={({ id }) => id}
+        rowActions={(task) => (
+          <DialogButton label="Show">
+            <TaskDialog task={task} />
+          </DialogButton>
+        )}
+        empty={{
+          title: 'No matching tasks',
+          icon: Inbox,
+          about: (
+            <>
+              Tasks of steps that need a worker are listed here.{' '}
+              <Link href="/workers/tasks">Show all tasks</Link>
+            </>
+          ),
+        }}
+      />
     </>
   );
 }
@@ -165,15 +122,10 @@ function copiedOf(task: WorkerTask): Copied {
   };
 }
 
-function TaskDialog({ task, onClose }: { task: WorkerTask; onClose: () => void }) {
-  const { client } = useEngine();
-  const claims = useQuery({
-    queryKey: ['workers.attempts', task.id],
-    queryFn: async ({ signal }) => client.workers.attempts(task.id, {}, { signal }),
-    meta: { live: task.instance_id },
-  });
+function TaskDialog({ task }: { task: WorkerTask }) {
+  const claims = useRead('workers.attempts', [task.id, {}], { live: task.instance_id });
   return (
-    <Dialog title={`Task of ${task.handler_name}`} isWide onClose={onClose}>
+    <Dialog title={`Task of ${task.handler_name}`} isWide>
       <ButtonRow>
         <CopyMenu copied={copiedOf(task)} />
       </ButtonRow>

@@ -1,15 +1,13 @@
 /** The known workers, and their tasks. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { WorkerInfo } from 'durable-workflow-engine-client';
 import { Zap } from 'lucide-react';
 import { Link } from 'wouter';
-import { useEngine } from '../../api/engine.tsx';
+import { useRead } from '../../api/read.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Empty } from '../../components/error-box.tsx';
-import { Loaded } from '../../components/loaded.tsx';
-import { Panel } from '../../components/page.tsx';
-import { type Column, Table } from '../../components/table.tsx';
+import { TablePanel } from '../../components/list-panel.tsx';
+import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
 import { formatCount } from '../../lib/format.ts';
@@ -38,32 +36,25 @@ export const WORKER_COLUMNS: readonly Column<WorkerInfo>[] = [
 ];
 
 export function WorkerList() {
-  const { client } = useEngine();
-  const workers = useQuery({
-    queryKey: ['workers.list'],
-    queryFn: ({ signal }) => client.workers.list({ include_stale: true }, { signal }),
+  const workers = useRead('workers.list', [{ include_stale: true }], {
     refetchInterval: READ_EVERY_MS,
   });
   return (
-    <Panel title="Workers, most recently seen first" isFlush>
-      <Loaded query={workers} height={240}>
-        {(rows) => (
-          <Table
-            label="Workers"
-            columns={WORKER_COLUMNS}
-            rows={rows}
-            idOf={({ worker_id }) => worker_id}
-            empty={
-              <Empty title="No workers yet" icon={<Zap size={26} aria-hidden />}>
-                <p>
-                  A worker is your own process that polls for tasks with the client library or over
-                  REST. It is listed here from its first poll on.
-                </p>
-              </Empty>
-            }
-          />
-        )}
-      </Loaded>
-    </Panel>
+    <TablePanel
+      title="Workers, most recently seen first"
+      label="Workers"
+      query={workers}
+      columns={WORKER_COLUMNS}
+      rowsOf={(rows) => rows}
+      idOf={({ worker_id }) => worker_id}
+      empty={
+        <Empty title="No workers yet" icon={Zap}>
+          <p>
+            A worker is your own process that polls for tasks with the client library or over REST.
+            It is listed here from its first poll on.
+          </p>
+        </Empty>
+      }
+    />
   );
 }

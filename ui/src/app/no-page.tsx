@@ -1,9 +1,20 @@
-/** Shown in place of a page that the key may not open. */
+/** Shown in place of a page that does not exist, or that the key may not open. */
 
 import { Link } from 'wouter';
 import { capabilitiesFor } from '../api/access.ts';
+import { LinkButton } from '../components/button.tsx';
 import { Empty } from '../components/error-box.tsx';
 import { Page } from '../components/page.tsx';
+
+export function NotFound() {
+  return (
+    <Page title="Page not found">
+      <Empty title="No page has this address">
+        <LinkButton href="/">Go to the overview</LinkButton>
+      </Empty>
+    </Page>
+  );
+}
 
 export function NotAllowed({ path }: { readonly path: string }) {
   const capabilities = capabilitiesFor(path);
