@@ -27,6 +27,8 @@ type At<Draft> = <Name extends keyof Draft & string>(
 ) => FieldBinding<Draft[Name]>;
 
 interface Sending {
+  /** Whether the values are others than at the beginning. */
+  readonly isTyped: boolean;
   readonly send: () => void;
   readonly isBusy: boolean;
   /** Null before the first failure, and while it is sent again. */
@@ -88,6 +90,7 @@ export function useForm<Draft extends object, Result, Thing extends Dated = neve
   options: ActionOptions<Result, Draft> & { readonly guard?: Guarded<Draft, Thing> } = {},
 ): FormState<Draft> {
   const [draft, setDraft] = useState(first);
+  const [opened] = useState(draft);
   const guard = useGuard(options.guard);
   const close = useClose();
   const { run, isBusy, error, reset } = useAction(
@@ -97,8 +100,9 @@ export function useForm<Draft extends object, Result, Thing extends Dated = neve
   const send = () => run(draft);
   const set = (changes: Partial<Draft>) => setDraft((before) => ({ ...before, ...changes }));
   const { present } = guard;
+  const isTyped = jsonTextOf(draft) !== jsonTextOf(opened);
   return {
-    ...{ draft, set, send, isBusy, error, at: boundTo(draft, set, error) },
+    ...{ draft, isTyped, set, send, isBusy, error, at: boundTo(draft, set, error) },
     versions: present && {
       mine: guard.viewOf(draft),
       present: guard.viewOf(present),
@@ -164,19 +168,20 @@ function isOutdated(error: unknown): boolean {
   );
 }
 
-/** A dialog with the fields of a form, what went wrong, and the buttons that send and leave it. */
+/**
+ * A dialog with the fields of a form, what went wrong, and the buttons that send and leave it. It asks before it is closed
+ * with input that would be lost.
+ */
 export function FormDialog(
   props: FormBodyProps & {
     readonly title: string;
     readonly isWide?: boolean;
-    /** There is input to lose: the dialog asks before it is closed. */
-    readonly isTyped?: boolean;
   },
 ) {
-  const { title, isWide = false, isTyped = false, ...body } = props;
+  const { title, isWide = false, ...body } = props;
   const [isAsked, setAsked] = useState(false);
   const close = useClose();
-  const leave = () => (isTyped ? setAsked(true) : close());
+  const leave = () => (body.form.isTyped ? setAsked(true) : close());
   return (
     <>
       <Dialog title={title} isWide={isWide} onClose={leave}>

@@ -22,7 +22,10 @@ export function useFilters(): readonly [
   // The raw query string: the router's values are decoded already, and `100%25` would become `100%`.
   const text = useSearch();
   const filters = useMemo(() => Object.fromEntries(new URLSearchParams(text)), [text]);
+  const { pathname } = globalThis.location;
   const change = (changes: Readonly<Record<string, string | undefined>>) => {
+    // What was typed just before the page was left does not lead back to it.
+    if (globalThis.location.pathname !== pathname) return;
     // Several changes in a row build on each other.
     const next = new URLSearchParams(globalThis.location.search);
     // Any change restarts the list at its first page.

@@ -112,9 +112,8 @@ function SignalDialog(props: ActionDialogProps & { readonly name: string }) {
     { done: () => 'Signal sent.' },
   );
   const { at, draft } = form;
-  const isTyped = draft.payload !== EMPTY || draft.name !== props.name;
   return (
-    <FormDialog form={form} title="Send a signal" label="Send" isTyped={isTyped}>
+    <FormDialog form={form} title="Send a signal" label="Send">
       <Select label="Signal" options={SIGNALS} {...at('kind')} />
       {draft.kind === 'custom' && (
         <TextField
@@ -159,7 +158,6 @@ function DataDialog({ run }: ActionDialogProps) {
       isWide
       label="Change the data"
       isDisabled={isSame}
-      isTyped={!isSame}
     >
       <p>
         This replaces <code>context.data</code>. Steps that start later use it; running steps keep

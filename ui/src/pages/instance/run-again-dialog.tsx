@@ -83,7 +83,6 @@ export function RunAgainDialog(
       label={isRepeating ? `${words.action} and repeat effects` : words.action}
       kind={mode === 'resume-from' || again?.repeats_effects ? 'danger' : 'primary'}
       isDisabled={mode !== 'retry-with-data' && draft.block === ''}
-      isTyped={draft.data !== before}
     >
       <p>{words.about}</p>
       {again && <RunsAgainList again={again} />}

@@ -28,6 +28,9 @@ const STATES: readonly { readonly value: WorkerTaskState | ''; readonly label: s
   { value: 'failed', label: 'Failed' },
 ];
 
+const wordOf = (state: WorkerTaskState) =>
+  STATES.find(({ value }) => value === state)?.label.toLowerCase();
+
 const COLUMNS: readonly Column<WorkerTask>[] = [
   { name: 'Handler', cell: ({ handler_name }) => handler_name },
   {
@@ -42,7 +45,8 @@ const COLUMNS: readonly Column<WorkerTask>[] = [
     name: 'State',
     cell: ({ state, error_message }) => (
       <>
-        <StateWord state={state} /> <span className="small">{error_message}</span>
+        <StateWord state={state} word={wordOf(state)} />{' '}
+        <span className="small">{error_message}</span>
       </>
     ),
   },
