@@ -10,6 +10,7 @@
  */
 
 import type { SignalAnswer } from '../../schema/signal.js';
+import { ChurningMap } from '../../src/base/churning-map.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { FairSlots } from '../../src/base/quota/fair-slots.js';
 import { valueFor } from '../../src/base/quota/last-used.js';
@@ -34,7 +35,7 @@ interface Waiting {
 
 export class Answers implements Room {
   readonly #deps: AnswersDeps;
-  readonly #parked = new Map<number, Waiting>();
+  readonly #parked = new ChurningMap<number, Waiting>();
   readonly #byInstance = new Map<string, Set<number>>();
   readonly #slots = new FairSlots([
     { activeMax: LIMITS.parkedPollsMax },

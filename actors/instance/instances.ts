@@ -73,8 +73,9 @@ interface Prepared {
 export class Instances implements Room {
   readonly #deps: InstancesDeps;
   readonly #host: ActorHost<LiveInstance, Message, LoadedInstance>;
-  readonly #creating = new Map<ResidentInstance, Creation>();
-  readonly #preparing = new Map<ResidentInstance, Prepared>();
+  /** Weak, because a replaced table of a Map keeps its keys (`ChurningMap`). */
+  readonly #creating = new WeakMap<ResidentInstance, Creation>();
+  readonly #preparing = new WeakMap<ResidentInstance, Prepared>();
   readonly #purging = new Set<ResidentInstance>();
   /** The latest instance that was created while no unit was in flight. */
   #created: ResidentInstance | undefined;

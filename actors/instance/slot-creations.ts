@@ -4,6 +4,7 @@
  * that requests its slot: its idempotency key names another shard, its start is later, or no slot is free.
  */
 
+import { ChurningMap } from '../../src/base/churning-map.js';
 import { type ErrorData, fromErrorData, RESTARTING, unavailable } from '../../src/base/errors.js';
 import { concurrencyKeyId, routeOf, shardOf } from '../../src/base/ids.js';
 import { idempotencyKeyOf } from '../../src/core/creation-key.js';
@@ -59,7 +60,7 @@ type Answer = { readonly body: string } | { readonly error: ErrorData };
 export class SlotCreations implements Room {
   readonly #deps: SlotCreationsDeps;
   readonly #service: Service;
-  readonly #asked = new Map<number, Asked>();
+  readonly #asked = new ChurningMap<number, Asked>();
   #lastTicket = 0;
 
   readonly messages = {

@@ -16,6 +16,7 @@ import {
   type WorkerTask,
 } from '../../schema/worker.js';
 import type { EndpointStatus } from '../../schema/worker-endpoint.js';
+import { ChurningMap } from '../../src/base/churning-map.js';
 import type { FairSlots } from '../../src/base/quota/fair-slots.js';
 import { isoTime, type UnixMs } from '../../src/base/time.js';
 import type { Keyring } from '../../src/core/sealing/keys.js';
@@ -73,7 +74,7 @@ const workerOf = (endpoint: Pick<Endpoint, 'name'>) => `${ENDPOINT_WORKER_PREFIX
 export class Pusher {
   endpoint: Endpoint;
   readonly #deps: PusherDeps;
-  readonly #deliveries = new Map<string, Delivery>();
+  readonly #deliveries = new ChurningMap<string, Delivery>();
   readonly #pause = new Pause();
   #reports: Report[] = [];
   #isOpen = true;

@@ -8,6 +8,7 @@
  */
 
 import { type ExchangeTasks, POLL_LIMIT_DEFAULT, type TaskResult } from '../../schema/worker.js';
+import { ChurningMap } from '../../src/base/churning-map.js';
 import { type EngineError, RESTARTING } from '../../src/base/errors.js';
 import { routeOf, routeOfName, shardOf } from '../../src/base/ids.js';
 import { LIMITS } from '../../src/base/limits.js';
@@ -75,7 +76,7 @@ interface Parcel {
 
 export class Exchanges implements Room {
   readonly #deps: ExchangesDeps;
-  readonly #exchanges = new Map<number, Exchange>();
+  readonly #exchanges = new ChurningMap<number, Exchange>();
   /** Rotates the shard that polls ask first, so that no shard is preferred. */
   #firstShard = 0;
   /** The number of the last exchange of the engine itself; negative, and no other shard uses it. */

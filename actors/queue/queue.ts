@@ -9,6 +9,7 @@
  *              └── ready, gone, reads ────┘
  */
 
+import { ChurningMap } from '../../src/base/churning-map.js';
 import { LIMITS } from '../../src/base/limits.js';
 import type { FairSlots } from '../../src/base/quota/fair-slots.js';
 import { valueFor } from '../../src/base/quota/last-used.js';
@@ -54,7 +55,7 @@ export class QueueActor {
   /** By tenant or '', then by queue name or ''. */
   readonly #windows = new Map<string, Map<string, Window>>();
   /** Tasks with a claim in progress, which are not offered until it is settled. */
-  readonly #picked = new Map<string, { readonly task: ReadyTask; readonly poll: Poll }>();
+  readonly #picked = new ChurningMap<string, { readonly task: ReadyTask; readonly poll: Poll }>();
   #parkedCount = 0;
 
   /** All queues share `count`, the tasks in memory, and `waits`, the slots of waiting polls. */
@@ -98,7 +99,7 @@ export class QueueActor {
       return;
     }
     for (const { queue, window } of places) {
-      window.parked.add(poll);
+      window.parked.set(poll.number, poll);
       queue.#parkedCount += 1;
     }
     if (poll.until > now && Number.isFinite(poll.until)) this.#effects.expireLater(poll);
@@ -111,18 +112,18 @@ export class QueueActor {
   }
 
   expire(poll: Poll, now: UnixMs): void {
-    const isParked = poll.places[0]?.window.parked.has(poll);
+    const isParked = poll.places[0]?.window.parked.has(poll.number);
     if (isParked && poll.until <= now && !isReading(poll)) this.#answerEmpty(poll);
   }
 
   answerParked(): void {
     for (const window of this.#allWindows()) {
-      for (const poll of window.parked) this.#answerEmpty(poll);
+      for (const poll of window.parked.values()) this.#answerEmpty(poll);
     }
   }
 
   #answerDue(window: Window, now: UnixMs): void {
-    for (const poll of window.parked) this.expire(poll, now);
+    for (const poll of window.parked.values()) this.expire(poll, now);
   }
 
   #answerEmpty(poll: Poll): void {
@@ -133,13 +134,13 @@ export class QueueActor {
   #unpark(poll: Poll): void {
     leave(poll);
     for (const { queue, window } of poll.places) {
-      if (window.parked.delete(poll)) queue.#parkedCount -= 1;
+      if (window.parked.delete(poll.number)) queue.#parkedCount -= 1;
     }
   }
 
   /** @param isRead a read has ended, so polls with several places may be served */
   #serveParked(window: Window, isRead = false): void {
-    for (const poll of window.parked) {
+    for (const poll of window.parked.values()) {
       if (this.#serve(poll)) this.#unpark(poll);
       else if (window.ready.size === 0 && !isRead) return;
     }
@@ -216,7 +217,7 @@ export class QueueActor {
   dropClaims(isOfShard: (instance: string) => boolean): void {
     for (const window of this.#allWindows()) {
       reset(window);
-      for (const poll of window.parked) this.#readOn(window, poll);
+      for (const poll of window.parked.values()) this.#readOn(window, poll);
     }
     for (const [id, { task, poll }] of this.#picked) {
       if (isOfShard(task.instance)) this.claimed(poll.number, id, 0, '');
@@ -313,6 +314,6 @@ function firstPlace(places: readonly Place[]): Place | undefined {
 }
 
 function firstParked({ parked }: Window): number {
-  const [first] = parked;
-  return first?.number ?? Number.POSITIVE_INFINITY;
+  const [first] = parked.keys();
+  return first ?? Number.POSITIVE_INFINITY;
 }

@@ -4,6 +4,7 @@
  * choose the names, so memory is bounded: the least recently polled windows are evicted.
  */
 
+import { ChurningMap } from '../../src/base/churning-map.js';
 import { routeOf, shardOf } from '../../src/base/ids.js';
 import type { JsonValue } from '../../src/base/json.js';
 import { LIMITS } from '../../src/base/limits.js';
@@ -42,7 +43,7 @@ export class Queues implements Room {
   readonly #windows = new Map<Window, string>();
   readonly #count: TaskCount = { tasks: 0 };
   /** Parked and claiming polls, by request. */
-  readonly #polls = new Map<number, Poll>();
+  readonly #polls = new ChurningMap<number, Poll>();
   #pollCount = 0;
   /** Interned names, shared by waiting tasks. */
   readonly #names = new Map<string, string>();

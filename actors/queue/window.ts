@@ -5,6 +5,7 @@
  */
 
 import TinyQueue from 'tinyqueue';
+import { ChurningMap } from '../../src/base/churning-map.js';
 import { LIMITS } from '../../src/base/limits.js';
 import type { UnixMs } from '../../src/base/time.js';
 import type { TaskPlace } from './loads.js';
@@ -30,7 +31,7 @@ export interface Window {
   readonly queue: string;
   readonly ready: ReadyTasks;
   /** Waiting polls in order of arrival; `ready` is then empty. */
-  readonly parked: Set<Poll>;
+  readonly parked: ChurningMap<number, Poll>;
   read: Read | undefined;
   /** Of the latest read. */
   pageRows: number;
@@ -52,7 +53,16 @@ export function newWindow(
   bounds: WindowBounds = BOUNDS,
 ): Window {
   const ready = new ReadyTasks(count, bounds.windowTasksMax, FIRST_PLACE);
-  return { tenant, queue, ready, parked: new Set(), read: undefined, pageRows: 0, bounds, count };
+  return {
+    tenant,
+    queue,
+    ready,
+    parked: new ChurningMap(),
+    read: undefined,
+    pageRows: 0,
+    bounds,
+    count,
+  };
 }
 
 /** Tasks beyond the horizon are read from the table later. */
@@ -143,7 +153,7 @@ export class ReadyTasks {
   readonly #max: number;
   /** A caller that moves the horizon adds the tasks in between. */
   horizon: TaskPlace;
-  readonly #byId = new Map<string, ReadyTask>();
+  readonly #byId = new ChurningMap<string, ReadyTask>();
   /** May contain removed tasks; `#byId` decides. */
   #heap = new TinyQueue<ReadyTask>([], compareTasks);
 

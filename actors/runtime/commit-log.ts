@@ -3,6 +3,7 @@
  * the unit. Counts unacknowledged units, so that the shard can refuse new work while the writer is behind.
  */
 
+import { ChurningMap } from '../../src/base/churning-map.js';
 import type { StepTry } from '../../src/core/progress.js';
 import type { Ack, UnitEnvelope } from '../../src/db/units.js';
 import type { Effect, Turn } from './turn.js';
@@ -31,7 +32,7 @@ export class CommitLog {
   /** Tenants this cell does not own: nothing of them is committed (docs/operate/moving-tenants.md). */
   readonly suspended = new Set<string | null | undefined>();
   readonly #schedule: (work: () => void) => void;
-  readonly #pending = new Map<number, PendingUnit>();
+  readonly #pending = new ChurningMap<number, PendingUnit>();
   #outgoing: UnitEnvelope[] = [];
   readonly #barriers: { readonly seq: number; readonly then: () => void }[] = [];
   #seq = 0;

@@ -14,6 +14,7 @@
  *   turn. When one of them throws, the others are decided again from rows.
  */
 
+import { ChurningMap } from '../../src/base/churning-map.js';
 import { DATABASE_AWAY, EngineError, unavailable } from '../../src/base/errors.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { failed, failureOf, INTERNAL, isDefect, TENANT_SUSPENDED } from './commit.js';
@@ -52,7 +53,7 @@ type Decide = (turn: Turn) => void;
 export class ActorHost<State, Message extends HostedMessage, Rows> {
   readonly #kind: Kind<State, Message, Rows>;
   readonly #deps: HostDeps;
-  readonly #residents = new Map<string, Actor<State, Message>>();
+  readonly #residents = new ChurningMap<string, Actor<State, Message>>();
   readonly #lines: Lines<Actor<State, Message>>;
   readonly #toLoad = new Set<Actor<State, Message>>();
   /** Settles when all rows requested so far are read. */
@@ -248,8 +249,10 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   endTurn(): void {
     // Most kinds have no actor in memory in most turns.
     if (this.#residents.size === 0 && this.#touched.size === 0) return;
-    for (const actor of this.#touched) this.#flush(actor);
-    this.#touched.clear();
+    if (this.#touched.size > 0) {
+      for (const actor of this.#touched) this.#flush(actor);
+      this.#touched.clear();
+    }
     this.#load();
     this.#evictExcess();
   }

@@ -3,12 +3,13 @@
  * reply or error.
  */
 
+import { ChurningMap } from '../../src/base/churning-map.js';
 import type { EngineError } from '../../src/base/errors.js';
 
 export type InternalAnswer = { readonly body: string } | { readonly error: EngineError };
 
 export class InternalRequests {
-  readonly #pending = new Map<number, (answer: InternalAnswer) => void>();
+  readonly #pending = new ChurningMap<number, (answer: InternalAnswer) => void>();
   #last = 0;
 
   /** @param then called once with the reply */

@@ -5,6 +5,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import { ROUTES, type Route, type RouteId } from '../../schema/routes.js';
+import { ChurningMap } from '../../src/base/churning-map.js';
 import type { Clock, TimerHandle } from '../../src/base/clock.js';
 import {
   type EngineError,
@@ -83,7 +84,7 @@ export class ShardClient implements ShardSender {
   readonly #deps: ShardClientDeps;
   readonly #ports: (MessagePort | undefined)[];
   readonly #outbox: { requests: Request[]; aborted: number[] }[];
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new ChurningMap<number, Pending>();
   readonly #polls = new FairSlots([
     { activeMax: LIMITS.pollsInFlightMax },
     { activeMax: LIMITS.pollsInFlightPerTenantMax },

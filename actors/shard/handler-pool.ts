@@ -6,6 +6,7 @@
  *   instance can take the outcome, so that outcomes do not pile up.
  */
 
+import { ChurningMap } from '../../src/base/churning-map.js';
 import type { TimerHandle } from '../../src/base/clock.js';
 import { LIMITS } from '../../src/base/limits.js';
 import { FairSlots } from '../../src/base/quota/fair-slots.js';
@@ -55,9 +56,9 @@ export interface HandlerPoolDeps extends Pick<ShardKernel, 'clock' | 'wakeShard'
 
 export class HandlerPool implements Room {
   readonly #deps: HandlerPoolDeps;
-  readonly #runs = new Map<string, Run>();
+  readonly #runs = new ChurningMap<string, Run>();
   #isDraining = false;
-  readonly #ended = new Set<Run>();
+  readonly #ended = new ChurningMap<string, Run>();
   readonly #short = new FairSlots([
     { activeMax: LIMITS.handlersPerShardMax, waitingMax: LIMITS.handlersWaitingMax },
     { activeMax: LIMITS.handlersPerTenantMax, waitingMax: LIMITS.handlersWaitingPerTenantMax },
@@ -137,7 +138,7 @@ export class HandlerPool implements Room {
    */
   handOver(hasTime: () => boolean): boolean {
     let isFirst = true;
-    for (const run of this.#ended) {
+    for (const run of this.#ended.values()) {
       if (!this.#deps.canTake(run.instance)) continue;
       if (!isFirst && !hasTime()) return true;
       isFirst = false;
@@ -279,7 +280,7 @@ export class HandlerPool implements Room {
       `${run.step.handler}: too many calls wait for their turn, ${ofTenant} of this tenant ` +
       `or ${ofAll} of all`;
     run.outcome = retryableFailure(message, { code: 'OVERLOADED' });
-    this.#ended.add(run);
+    this.#ended.set(runKey(run.instance, run.step), run);
     this.#deps.wakeShard();
   }
 
@@ -288,13 +289,14 @@ export class HandlerPool implements Room {
     this.#deps.clock.clearTimeout(run.deadline);
     run.outcome = outcome;
     run.span?.end(outcome.kind);
-    this.#ended.add(run);
+    this.#ended.set(runKey(run.instance, run.step), run);
     this.#deps.wakeShard();
   }
 
   #drop(run: Run): void {
-    this.#runs.delete(runKey(run.instance, run.step));
-    this.#ended.delete(run);
+    const key = runKey(run.instance, run.step);
+    this.#runs.delete(key);
+    this.#ended.delete(key);
     this.#deps.clock.clearTimeout(run.deadline);
     run.span?.end(undefined);
     const { releases } = run;

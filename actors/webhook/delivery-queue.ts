@@ -3,6 +3,7 @@
  * that an address that does not respond delays only its own webhooks.
  */
 
+import { ChurningMap } from '../../src/base/churning-map.js';
 import { valueFor } from '../../src/base/quota/last-used.js';
 import type { WebhookRow } from '../../src/core/webhook.js';
 import type { CommitLog } from '../runtime/commit-log.js';
@@ -105,7 +106,7 @@ export class DeliveryQueue {
   place: WebhookPlace = BEGINNING;
   /** Whether a skipped row may precede `place`. */
   #isMissed = false;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new ChurningMap<string, Entry>();
   readonly #ready = new Map<string, Entry[]>();
   readonly #turns: Turns;
 

@@ -46,24 +46,29 @@ export class BodyBudget {
 
 /** Ends stalled bodies with one coarse timer: a timer per body would cost more than a small body. */
 export class BodyDeadlines {
-  readonly #readers = new Set<BodyReader>();
+  /** Not a Set, whose replaced tables would keep the bodies (`ChurningMap`). */
+  readonly #readers: BodyReader[] = [];
   readonly #timer: NodeJS.Timeout;
 
   constructor(idleTimeoutMs: number) {
     const tickMs = Math.max(1, Math.ceil(idleTimeoutMs / TICKS_PER_TIMEOUT));
     const totalTicksMax = Math.max(TICKS_PER_TIMEOUT, Math.ceil(BODY_TIME_MAX_MS / tickMs));
     this.#timer = setInterval(() => {
-      for (const reader of this.#readers) reader.tick(TICKS_PER_TIMEOUT, totalTicksMax);
+      for (const reader of [...this.#readers]) reader.tick(TICKS_PER_TIMEOUT, totalTicksMax);
     }, tickMs);
     this.#timer.unref();
   }
 
   add(reader: BodyReader): void {
-    this.#readers.add(reader);
+    reader.place = this.#readers.length;
+    this.#readers.push(reader);
   }
 
   delete(reader: BodyReader): void {
-    this.#readers.delete(reader);
+    const last = this.#readers.pop() as BodyReader;
+    if (last === reader) return;
+    this.#readers[reader.place] = last;
+    last.place = reader.place;
   }
 
   stop(): void {
@@ -104,6 +109,8 @@ export class BodyReader {
   isOver = false;
   #idleTicks = 0;
   #totalTicks = 0;
+  /** Its index in `BodyDeadlines`. */
+  place = 0;
 
   constructor(options: BodyReaderOptions) {
     this.#options = options;

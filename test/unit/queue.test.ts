@@ -297,7 +297,7 @@ class Model extends Recorder {
     },
     fail: (n) => {
       const [next] = this.reads.splice(n % Math.max(1, this.reads.length), 1);
-      for (const poll of next?.window.parked ?? []) this.excused.add(poll);
+      for (const poll of next?.window.parked.values() ?? []) this.excused.add(poll);
       if (next !== undefined) this.of(next.handler).loadFailed(next.window, next.read, 10);
     },
     expire: (n) => {
