@@ -62,6 +62,7 @@ const PLACE = [
   ...['timeout', 'metadata', 'data', 'data_patch', 'config', 'context_audit', 'runtime'],
   'execution',
   'parent_instance_id',
+  'created_at',
 ] as const;
 export type PlaceRow = Selected<typeof INSTANCES, (typeof PLACE)[number]> &
   StoredRow<typeof SEQUENCES, 'version' | 'definition'> & { readonly injected: string | null };

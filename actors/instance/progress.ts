@@ -377,9 +377,16 @@ export function putAudit(actor: LiveInstance, turn: Turn, events: readonly Audit
   );
 }
 
-/** As text, which is cheaper; every creation has some entries. Readers add what is missing (`entryOf`). */
+/**
+ * As text, which is cheaper; every creation has some entries. A transition without more is `[id, from, to]`. Readers add
+ * what is missing (`entryOf`).
+ */
 function entryText(id: string, event: AuditEvent): string {
   const { eventType, fromState, toState, blockId, details, failure } = event;
+  const more = blockId ?? details ?? failure;
+  if (eventType === 'state_transition' && fromState !== undefined && more === undefined) {
+    return `["${id}","${fromState}","${toState}"]`;
+  }
   return (
     `{"id":"${id}"` +
     (eventType === 'state_transition' ? '' : `,"event_type":"${eventType}"`) +

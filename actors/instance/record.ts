@@ -264,7 +264,7 @@ export function wholeLine(
     data: sectionText(snapshot.data, raw?.body.context?.data, raw?.texts.data),
     config: sectionText(snapshot.config, raw?.body.context?.config, raw?.texts.config),
     context_audit: audit.length === 0 ? '[]' : JSON.stringify(audit),
-    runtime: storedRuntime(snapshot),
+    runtime: storedRuntime(record),
     execution: JSON.stringify(snapshot.execution),
     concurrency_key: record.concurrency_key,
     max_concurrency: record.max_concurrency,
@@ -286,19 +286,13 @@ export function wholeLine(
 }
 
 /** With the cells of a changed context, because copying the object takes longer than the rest. */
-function progressCells({
-  id,
-  snapshot,
-  signal_count,
-  audit_count,
-  end_outputs,
-  updated_at,
-}: InstanceRecord) {
+function progressCells(record: InstanceRecord) {
+  const { id, snapshot, signal_count, audit_count, end_outputs, updated_at } = record;
   return {
     id,
     state: snapshot.state,
     next_fire_at: isoTimeOrNull(snapshot.nextFireAt),
-    runtime: storedRuntime(snapshot),
+    runtime: storedRuntime(record),
     execution: JSON.stringify(snapshot.execution),
     signal_count,
     audit_count,
@@ -311,17 +305,29 @@ function progressCells({
 
 const STARTED = '"started_at":';
 
-/** Without the id of the instance, with which it begins once it is started. */
-function storedRuntime({ id, runtime }: Snapshot): string {
+/** At the end of a name, of which there are two. In a string the quotation mark would be escaped. */
+const AT_CREATION = 'started_at":0';
+
+/**
+ * Without the id of the instance, with which it begins once it is started. A time of the start that is the time of the
+ * creation is 0.
+ */
+function storedRuntime({ snapshot: { id, runtime }, created_at }: InstanceRecord): string {
   const text = objectText(runtime);
   const start = `{"instance_id":"${id}",`;
-  return text.startsWith(start + STARTED) ? `{${text.slice(start.length)}` : text;
+  if (!text.startsWith(start + STARTED)) return text;
+  return `{${text.slice(start.length)}`.replaceAll(`started_at":"${created_at}"`, AT_CREATION);
 }
 
 /** The whole runtime of a row. */
-export function runtimeText(id: string, { runtime }: Pick<InstanceRow, 'runtime'>): string {
+export function runtimeText(
+  id: string,
+  { runtime, created_at }: Pick<InstanceRow, 'runtime' | 'created_at'>,
+): string {
   const isWhole = !runtime.startsWith(`{${STARTED}`) || runtime.includes('"instance_id":');
-  return isWhole ? runtime : `{"instance_id":"${id}",${runtime.slice(1)}`;
+  if (isWhole) return runtime;
+  const text = runtime.replaceAll(AT_CREATION, `started_at":"${created_at}"`);
+  return `{"instance_id":"${id}",${text.slice(1)}`;
 }
 
 /** @param text used if the section is still `raw`, the one of the request */

@@ -407,25 +407,30 @@ describe('instances', () => {
     });
   });
 
-  test('a transition is stored without its type and without empty details', async () => {
-    const { id: instance_id } = await stored();
-    const moves = { id: newId(), from_state: 'scheduled', to_state: 'running' };
-    const created_at = isoTime(T0 + 1);
-    const entries = [moves, { id: newId(), event_type: 'step', details: { number: 1 } }];
-    await put('audit.insert', { instance_id, seq: 1, tenant_id: 'acme', created_at, entries });
-    const params = { id: instance_id };
-    const { body } = await ask<{ id: string }[]>('instances.audit', { params });
-    const entry = { instance_id, tenant_id: 'acme', created_at };
-    assert.deepEqual(
-      body.find(({ id }) => id === moves.id),
-      { ...moves, ...entry, event_type: 'state_transition', details: {} },
-    );
-    const timeline = await ask<{ state_transitions: unknown[] }>('instances.timeline', { params });
-    assert.deepEqual(timeline.body.state_transitions.at(-1), {
-      from_state: 'scheduled',
-      to_state: 'running',
-      at: created_at,
-    });
+  test('a transition is stored as its id and states, or without its type and empty details', async () => {
+    const states = { from_state: 'scheduled', to_state: 'running' };
+    const forms = [
+      (id: string) => [id, states.from_state, states.to_state],
+      (id: string) => ({ id, ...states }),
+    ];
+    for (const form of forms) {
+      const { id: instance_id } = await stored();
+      const id = newId();
+      const created_at = isoTime(T0 + 1);
+      const entries = [form(id), { id: newId(), event_type: 'step', details: { number: 1 } }];
+      await put('audit.insert', { instance_id, seq: 1, tenant_id: 'acme', created_at, entries });
+      const params = { id: instance_id };
+      const { body } = await ask<{ id: string }[]>('instances.audit', { params });
+      const entry = { id, ...states, instance_id, tenant_id: 'acme', created_at };
+      assert.deepEqual(
+        body.find((one) => one.id === id),
+        { ...entry, event_type: 'state_transition', details: {} },
+      );
+      const timeline = await ask<{ state_transitions: unknown[] }>('instances.timeline', {
+        params,
+      });
+      assert.deepEqual(timeline.body.state_transitions.at(-1), { ...states, at: created_at });
+    }
   });
 });
 

@@ -92,8 +92,9 @@ export class FeedReader {
 }
 
 function entriesIn(row: Row, instance: string, packed: unknown): Entry[] {
-  const entries = (packed ?? []) as readonly { readonly id: string }[];
-  return entries.map(({ id }) => {
+  const entries = (packed ?? []) as readonly ({ readonly id: string } | readonly string[])[];
+  return entries.map((entry) => {
+    const id = 'id' in entry ? entry.id : String(entry[0]);
     if (routeOf(id) !== routeOf(instance)) throw new Violation(`entry ${id} is astray`, instance);
     return { at: String(row.created_at), id, instance };
   });

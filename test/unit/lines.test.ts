@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AUDIT, OUTPUT } from '../../actors/instance/output-tables.js';
-import { newRecord, wholeLine } from '../../actors/instance/record.js';
+import { newRecord, runtimeText, wholeLine } from '../../actors/instance/record.js';
 import { INSTANCE, TIMER } from '../../actors/instance/tables.js';
+import { isoTime } from '../../src/base/time.js';
 import { isLine, laidOver, rowOf, rowText } from '../../src/db/lines.js';
 import { RowsBuffer } from '../../src/db/writer-session.js';
 import { MUTATION_KINDS, MUTATIONS } from '../helpers/store.js';
@@ -80,6 +81,28 @@ test('the line of an instance has what its object has', () => {
   assert.deepEqual([isLine(line), isLine(object)], [true, false]);
   const row = { ...JSON.parse(object), namespace: record.namespace };
   assert.deepEqual(readRow('instance.insert', line), row);
+});
+
+test('of the runtime, its id and times of the start that are those of the creation follow from the row', () => {
+  const body = { sequence_id: ID, tenant_id: 'acme', namespace: 'default' };
+  const record = newRecord({ id: ID, body }, Date.parse(AT), undefined);
+  const later = isoTime(Date.parse(AT) + 1);
+  for (const [started, step] of [
+    [AT, AT],
+    [AT, later],
+    [later, later],
+  ] as const) {
+    // A name that looks like a time of the start, and like a stored one.
+    const current_step = `started_at":"${AT}", started_at":0`;
+    const members = { current_step, attempt: 0, current_step_started_at: step };
+    record.snapshot.runtime = { instance_id: ID, started_at: started, ...members };
+    const { runtime } = readRow('instance.insert', wholeLine(record));
+    const stored = (time: string) => (time === AT ? 0 : time);
+    const times = { started_at: stored(started), current_step_started_at: stored(step) };
+    assert.deepEqual(runtime, { ...members, ...times });
+    const row = { runtime: JSON.stringify(runtime), created_at: AT };
+    assert.deepEqual(JSON.parse(runtimeText(ID, row)), record.snapshot.runtime);
+  }
 });
 
 test('a row laid over another one keeps the other columns of it, whichever forms the two have', () => {

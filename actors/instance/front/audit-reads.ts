@@ -13,8 +13,9 @@ export interface AuditRow extends StoredRow<typeof AUDIT_LOG, 'tenant_id' | 'cre
   readonly entry: string;
 }
 
-/** Most entries are transitions, which are stored without their type; absent members may be null. */
+/** Most entries are transitions, which are stored as `[id, from, to]`, or without their type; absent members may be null. */
 const EVENT_TYPE = "coalesce(entry ->> 'event_type', 'state_transition')";
+export const ENTRY_ID = "coalesce(entry ->> 'id', entry ->> 0)::uuid";
 type StoredAuditEntry = Omit<AuditEntry, 'instance_id' | 'tenant_id' | 'created_at'>;
 /** State transitions in a timeline, which are not paged. */
 const TRANSITIONS_MAX = 1_000;
@@ -79,7 +80,10 @@ export const recentMoves = lookup<AuditRow>(
 );
 
 export function entryOf(row: AuditRow): StoredAuditEntry {
-  return { event_type: 'state_transition', details: {}, ...JSON.parse(row.entry) };
+  const stored = JSON.parse(row.entry);
+  const [id, from_state, to_state] = Array.isArray(stored) ? stored : [];
+  const members = id === undefined ? stored : { id, from_state, to_state };
+  return { event_type: 'state_transition', details: {}, ...members };
 }
 
 export function auditText(instanceId: string, row: AuditRow): string {
