@@ -132,7 +132,10 @@ export interface CatchingRecord extends OpenBase {
 export interface TryCatchRecord extends CatchingRecord {
   /** The running list. */
   p: typeof TRY_LIST | typeof CATCH_LIST | typeof FINALLY_LIST;
-  /** The result so far; a failure of the finally list overrides it. `y`: why it failed. */
+  /**
+   * The result so far; a failure of the finally list overrides it. `y`: why it failed. In the catch list FAILED if a
+   * retry runs the list again although the block is being cut off.
+   */
   f: DoneCode;
 }
 

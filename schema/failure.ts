@@ -45,7 +45,7 @@ export const FAILURE_CODES = {
     'a `sub_sequence` could not start its child: unknown sequence, or invalid `input`',
   child_too_deep: 'a `sub_sequence` would exceed the limit of nested child instances',
   cleanup_failed:
-    'a `finally_block`, a compensation or a hook failed during a cancellation ' +
+    'a `finally_block`, a protected `catch_block`, a compensation or a hook failed in a cancellation ' +
     'or timeout; a retry repeats it and then finishes the instance',
   failed_by_request: 'a request set the state to `failed`',
   unrecorded:

@@ -1,6 +1,7 @@
 /** Cuts off open blocks: the losers of a race, or all blocks in a cancel or stop, except work that their kinds protect. */
 
 import { CANCELLED, FAILED, type OpenRecord, type StepRecord } from '../../schema/execution.js';
+import type { Failure } from '../../schema/failure.js';
 import type { Evaluation } from './evaluation.js';
 import type { NodePlace } from './plan-nodes.js';
 import type { Withdrawal } from './progress.js';
@@ -13,6 +14,18 @@ export function cut(run: Evaluation, node: NodePlace, by: CutBy): boolean {
   // Already cut off, and open only because its clean-up failed.
   if (record.z === 1 || record.j !== undefined) return false;
   return node.kind.cut(run, node, record, by);
+}
+
+/** Keeps a node open for a retry, which repeats its failed clean-up. */
+export function keepOpen(
+  run: Evaluation,
+  node: NodePlace,
+  record: OpenRecord,
+  cause: Failure | undefined = record.y,
+): false {
+  record.z = 1;
+  run.execution.a ??= { f: cause ?? run.unrecorded(node) };
+  return false;
 }
 
 /** Ends a node without protected work. It stays open if a retry has to repeat clean-up inside. */
@@ -37,17 +50,16 @@ export function reopenOwed(run: Evaluation, node: NodePlace, record: OpenRecord)
   return hasOwed;
 }
 
-function reopenDone(run: Evaluation, node: NodePlace): boolean {
+/** Reopens an ended block whose clean-up failed, or in which that of another block did. */
+export function reopenDone(run: Evaluation, node: NodePlace): boolean {
   const { execution } = run;
   const [code, began = 0, , kept] = execution.d[node.index] ?? [];
   if (code !== FAILED || node.kind.isLeaf) return false;
   const { x: _x, d: _d, o: _o, ...record } = kept ?? { b: began };
   const isOwn = kept !== undefined && node.kind.hasNotCleanedUp(run, node, kept);
   if (!isOwn && !reopenOwed(run, node, record)) return false;
-  if (isOwn) {
-    record.z = 1;
-    execution.a ??= { f: record.y ?? run.unrecorded(node) };
-  } else record.j = FAILED;
+  if (isOwn) keepOpen(run, node, record);
+  else record.j = FAILED;
   delete execution.d[node.index];
   execution.o[node.index] = record;
   return true;

@@ -21,7 +21,7 @@ import type { JsonObject, JsonValue } from '../base/json.js';
 import { isoTime } from '../base/time.js';
 import { startAt } from './blocks/list.js';
 import { holds } from './condition.js';
-import { isBeingCut, reopenOwed } from './cutting.js';
+import { isBeingCut, keepOpen, reopenOwed } from './cutting.js';
 import { OpenLeaves } from './deadlines.js';
 import type { EffectOutcome } from './effects.js';
 import type { Scope } from './expression/scope.js';
@@ -371,8 +371,7 @@ export class Evaluation {
 
   /** Keeps a block open for a retry whose clean-up failed while it was being cut off. */
   noteCleanupFailure(node: NodePlace, record: OpenRecord): void {
-    record.z = 1;
-    this.execution.a ??= { f: this.cause ?? this.unrecorded(node) };
+    keepOpen(this, node, record, this.cause);
     this.#continueParent(node);
   }
 

@@ -18,7 +18,7 @@ import type { JsonObject } from '../base/json.js';
 import { isoTime, type UnixMs } from '../base/time.js';
 import { decideRaces } from './blocks/branches.js';
 import { startAt } from './blocks/list.js';
-import { cut, cutAll } from './cutting.js';
+import { cut, cutAll, reopenDone } from './cutting.js';
 import {
   endDeadlineHandler,
   isDeadlineHandler,
@@ -154,11 +154,12 @@ function cancel(run: Evaluation): Applied {
   const { snapshot, execution } = run;
   if (isTerminal(snapshot.state)) return 'set';
   // A cancel of a failed instance gives up its failed clean-up.
-  if (snapshot.state === 'failed' || execution.f === 1) cutAll(run);
+  const isGivenUp = snapshot.state === 'failed' || execution.f === 1;
+  if (isGivenUp) cutAll(run);
   endPause(run);
-  // A cancel replaces the pending failure of an instance that has timed out.
-  if (execution.x === 1) delete execution.y;
-  if (cutRoots(run)) {
+  // A cancel replaces the pending failure of an instance that has timed out, or has failed in a pause.
+  delete execution.y;
+  if (!isGivenUp && cutRoots(run)) {
     if (snapshot.state === 'paused') snapshot.state = 'running';
     return 'run';
   }
@@ -171,15 +172,20 @@ function cutRoots(run: Evaluation): boolean {
   const { execution, plan } = run;
   clearHolds(run);
   delete execution.u;
+  execution.x = 1;
   let isProtected = false;
   for (const root of plan.roots) {
-    if (execution.o[root] === undefined) continue;
-    // A root with failed clean-up stays open as well.
-    if (cut(run, plan.nodes[root]!, 'signal') || execution.o[root] !== undefined) {
-      isProtected = true;
+    const node = plan.nodes[root]!;
+    if (execution.o[root] !== undefined) {
+      if (cut(run, node, 'signal')) isProtected = true;
+    } else if (execution.e === FAILED && root >= (execution.s ?? 0)) {
+      // It has failed in a pause, in which the instance does not.
+      reopenDone(run, node);
     }
+    // A root with failed clean-up stays open as well.
+    if (execution.o[root] !== undefined) isProtected = true;
   }
-  if (isProtected) execution.x = 1;
+  if (isProtected) delete execution.e;
   return isProtected;
 }
 
@@ -307,6 +313,7 @@ function cleanUpAgain(run: Evaluation, { y }: CleanupFailure): void {
     const record = execution.o[node.index]!;
     if (record.z === undefined) continue;
     delete record.z;
+    delete record.j;
     node.kind.cleanUpAgain(run, node, record);
   }
 }

@@ -22,6 +22,29 @@ export function isDone({ d }: Pick<Execution, 'd'>, index: number): boolean {
   return code === COMPLETED || code === SKIPPED;
 }
 
+export function isListDone({ execution }: PlannedExecution, list: readonly number[]): boolean {
+  return list.every((index) => isDone(execution, index));
+}
+
+/**
+ * Whether a block in the list, at any depth, has failed, and no list around it handles the failure. What fails in lists
+ * that clean up is owed by their own blocks.
+ */
+export function hasFailedIn(run: PlannedExecution, list: readonly number[]): boolean {
+  const { plan, execution } = run;
+  return list.some((index) => {
+    const [code, , , kept] = execution.d[index] ?? [];
+    const record = execution.o[index] ?? kept;
+    if (code === FAILED || record?.j === FAILED) return true;
+    if (isDone(execution, index)) return false;
+    const { kind, lists } = plan.nodes[index]!;
+    return lists.some((inner, branch) => {
+      const isHandled = record !== undefined && kind.handlesFailure(record, branch);
+      return !isHandled && !kind.cleansUp(branch) && hasFailedIn(run, inner);
+    });
+  });
+}
+
 /** Whether a retry of the failed instance has something to clean up. */
 export function owesCleanUp({ plan, execution }: PlannedExecution): boolean {
   if (execution.a !== undefined || execution.j?.f !== undefined) return true;

@@ -5,6 +5,7 @@
 
 import type { Block } from '../../schema/blocks.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
+import { listsOf } from './block-trees.js';
 import type { ItemsSeen, Lane } from './model-context.js';
 
 export type End = 'completed' | 'failed' | 'cancelled' | 'skipped';
@@ -26,8 +27,8 @@ export interface Frame {
   isUndone?: boolean;
   /** It was cut off, and has yet to clean up. */
   owes?: boolean;
-  /** It has not cleaned up, which its failure tells: notes that it is owed. */
-  unpaid?: () => unknown;
+  /** It may not have cleaned up, which its failure tells: whether that counts, and notes that it is owed. */
+  unpaid?: { isOwed(): boolean; owe(): unknown };
   /** It does so now. */
   isPaying?: boolean;
   /** Of a saga that takes back what completed: why, and from which step on. */
@@ -82,6 +83,11 @@ export function owes(frame: Frame): boolean {
   return frame.owes === true || framesIn(frame).some(owes);
 }
 
+/** Whether what is owed in it is done just now. */
+export function isPaying(frame: Frame): boolean {
+  return frame.isPaying === true || framesIn(frame).some(isPaying);
+}
+
 /** Whether a retry has something to clean up in it, at any depth. */
 export function isUndone(frame: Frame | undefined): boolean {
   if (frame === undefined || frame.end === 'completed' || frame.end === 'skipped') return false;
@@ -92,8 +98,41 @@ export function isUndone(frame: Frame | undefined): boolean {
 /** What has failed in it without being cleaned up, and was not dealt with. */
 export function unpaidIn({ inside, lanes }: Frame): Frame[] {
   const failed = [...inside.values()].filter(({ end, owes }) => end === 'failed' && owes !== true);
-  const own = failed.flatMap((one) => (one.unpaid === undefined ? unpaidIn(one) : [one]));
+  const own = failed.flatMap((one) => (one.unpaid?.isOwed() ? [one] : unpaidIn(one)));
   return [...own, ...[...lanes.values()].flatMap(({ frame }) => unpaidIn(frame))];
+}
+
+/** Whether the list has what goes on when the signal comes: such a step, or a scope. */
+export function hasProtected(list: readonly Block[]): boolean {
+  return list.some((block) => {
+    const isStep = block.type === 'step' && block.cancellable === false;
+    return isStep || block.type === 'cancellation_scope' || hasProtected(listsOf(block).flat());
+  });
+}
+
+/** Whether something in the list has failed that was neither caught nor is for its own block to clean up. */
+export function hasFailedIn(list: readonly Block[], around: Frame): boolean {
+  return list.some((block) => {
+    const lanes = [...around.lanes.values()].map(({ frame }) => frame);
+    return [around, ...lanes].some(({ inside }) => {
+      const frame = inside.get(block.id);
+      return frame !== undefined && hasFailed(block, frame);
+    });
+  });
+}
+
+function hasFailed(block: Block, frame: Frame): boolean {
+  if (frame.end === 'failed' && frame.owes !== true) return true;
+  if ((frame.end === 'completed' || frame.end === 'skipped') && !owes(frame)) return false;
+  const lists = listsOf(block);
+  switch (block.type) {
+    case 'try_catch':
+      return hasFailedIn(lists[frame.error === undefined ? 0 : 1]!, frame);
+    case 'saga':
+      return lists.some((list, i) => i % 2 === 0 && hasFailedIn(list, frame));
+    default:
+      return lists.some((list) => hasFailedIn(list, frame));
+  }
 }
 
 /** A hard stop: what had begun is cancelled. */

@@ -4,7 +4,13 @@
  */
 
 import assert from 'node:assert/strict';
-import { FINALLY_LIST, type OpenRecord, type TryCatchRecord } from '../../schema/execution.js';
+import {
+  CATCH_LIST,
+  FAILED,
+  FINALLY_LIST,
+  type OpenRecord,
+  type TryCatchRecord,
+} from '../../schema/execution.js';
 import { isEnded, isTerminal } from '../../schema/states.js';
 import { advance } from '../../src/core/evaluator.js';
 import type { PlanNode, TryCatchNode } from '../../src/core/plan-nodes.js';
@@ -121,6 +127,14 @@ export class Laws {
     else {
       this.#hasOwed = true;
       this.#tally.count('could not clean up');
+      const caught = this.#openNodes('try_catch').map(({ index }) => o[index] as TryCatchRecord);
+      const isFailed = ({ p, f, z }: TryCatchRecord) =>
+        z === 1 && p === FINALLY_LIST && f === FAILED;
+      this.#tally.count(
+        'owes a cut catch list',
+        caught.filter(({ p, z }) => z === 1 && p === CATCH_LIST).length,
+      );
+      this.#tally.count('owes a catch list that failed before', caught.filter(isFailed).length);
     }
     assert.equal(this.#player.last!.wakeAt, null);
   }
@@ -154,7 +168,23 @@ export class Laws {
     // A scope has begun; the lists of a saga alternate, and every second one is a compensation.
     const isScope = parent.type === 'cancellation_scope' && this.#openAtCancel!.has(parent.index);
     const isUndoing = parent.type === 'saga' && node.branch % 2 === 1;
-    return isLast || isScope || isUndoing || this.#isShielded(parent);
+    const isOwed = parent.type === 'try_catch' && this.#hasOwed && this.#mayOwe(parent, node);
+    return isLast || isScope || isUndoing || isOwed || this.#isShielded(parent);
+  }
+
+  /** A retry does a catch list again, behind the cancel, only with protected work in it or in a scope around it. */
+  #mayOwe(around: PlanNode, { branch }: PlanNode): boolean {
+    const { nodes } = this.#player.plan;
+    if (branch !== CATCH_LIST) return false;
+    for (let up = nodes[around.parent]; up !== undefined; up = nodes[up.parent]) {
+      if (up.type === 'cancellation_scope') return true;
+    }
+    const list = around.lists[CATCH_LIST]!;
+    return nodes
+      .slice(list[0], nodes[list.at(-1)!]!.end)
+      .some(
+        (one) => one.type === 'cancellation_scope' || (one.type === 'step' && !one.isCancellable),
+      );
   }
 
   #openNodes(type: PlanNode['type']): PlanNode[] {

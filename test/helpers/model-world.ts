@@ -7,7 +7,7 @@ import type { Block, Hooks, StepBlock } from '../../schema/blocks.js';
 import type { InstanceState } from '../../schema/states.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { Context, type Iteration } from './model-context.js';
-import { cancelOpen, type End, type Frame, newFrame, reopen } from './model-frames.js';
+import { cancelOpen, type End, type Frame, newFrame, reopen, unpaidIn } from './model-frames.js';
 import type { Process, Run, Scope, Wait } from './model-processes.js';
 import { isCut, Processes, scopeIn } from './model-processes.js';
 
@@ -22,6 +22,9 @@ export interface Place extends Iteration {
   readonly frame: Frame;
   /** In what a saga has to clean up before anything else: no step of it runs that does not. */
   readonly onlyCleansUp?: boolean;
+  /** In a scope, and in what a catch list does and no saga nor finally list in between. */
+  readonly isInScope?: boolean;
+  readonly isCatching?: boolean;
 }
 
 /** One try of a step. */
@@ -76,6 +79,8 @@ export type ModelEvent =
 interface Debt {
   readonly scope: Scope;
   again(): Run<End>;
+  /** Whose clean-up it is. */
+  readonly frame?: Frame;
   isAtWork?: boolean;
 }
 
@@ -154,10 +159,10 @@ export abstract class World {
   }
 
   /** Until nothing is owed in the scope, or what is around it was cut off, too, and goes on without. */
-  *untilPaid(scope: Scope): Run<void> {
+  *untilPaid(scope: Scope, around = scope.around!): Run<void> {
     yield* this.until(() => {
       const owed = this.#owedIn(scope);
-      const isLeft = isCut(scope.around!) && owed.every(({ isAtWork }) => isAtWork !== true);
+      const isLeft = isCut(around) && owed.every(({ isAtWork }) => isAtWork !== true);
       return owed.length === 0 || isLeft || undefined;
     });
   }
@@ -165,14 +170,17 @@ export abstract class World {
   /** What is owed is done again. */
   #payDebts(): void {
     for (const debt of this.#debts) {
-      if (debt.isAtWork !== true) this.processes.spawn(this.#pay(debt));
+      if (debt.isAtWork === true) continue;
+      debt.isAtWork = true;
+      if (debt.frame !== undefined) debt.frame.isPaying = true;
+      this.processes.spawn(this.#pay(debt));
     }
   }
 
   *#pay(debt: Debt): Run<End> {
-    debt.isAtWork = true;
     const end = yield* debt.again();
     debt.isAtWork = false;
+    if (debt.frame !== undefined) debt.frame.isPaying = false;
     if (end !== 'failed') this.#debts = this.#debts.filter((other) => other !== debt);
     return end;
   }
@@ -321,6 +329,9 @@ export abstract class World {
         if (this.#hasFailed) {
           cancelOpen(this.root);
           this.#drop('cancelled');
+        } else if (this.#main.end === 'failed') {
+          // In a pause, in which nobody has seen it.
+          for (const one of unpaidIn(this.root)) one.unpaid!.owe();
         }
         this.#hold = 'none';
         break;

@@ -24,7 +24,18 @@ import type {
 } from '../../schema/blocks.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { End, Frame } from './model-frames.js';
-import { frameIn, isOver, isUndone, newFrame, owes, reopenList, unpaidIn } from './model-frames.js';
+import {
+  frameIn,
+  hasFailedIn,
+  hasProtected,
+  isOver,
+  isPaying,
+  isUndone,
+  newFrame,
+  owes,
+  reopenList,
+  unpaidIn,
+} from './model-frames.js';
 import { isCut, isUnseen, type Process, type Run, type Scope, scopeIn } from './model-processes.js';
 import { backoff, collection, condition, redispatchWait, render } from './model-values.js';
 import { isExternal, type Outcome, type Place, type Try, World } from './model-world.js';
@@ -86,8 +97,8 @@ export class Model extends World {
     const run = this.block(block, frame, { ...place, scope });
     const end = yield* this.within(scope, this.now + block.timeout, run);
     if (scope.by !== 'limit') return end;
-    if (!frame.owes) for (const one of unpaidIn(frame)) one.unpaid!();
-    yield* this.untilPaid(scope);
+    if (!frame.owes) for (const one of unpaidIn(frame)) one.unpaid!.owe();
+    yield* this.untilPaid(scope, place.scope);
     return 'failed';
   }
 
@@ -149,7 +160,7 @@ export class Model extends World {
     if (result === 'completed' && winners.length > 1) this.isDraw = true;
     for (const scope of scopes) scope.by = 'race';
     // A branch that has failed before does not make the race fail.
-    if (result === 'completed') for (const one of unpaidIn(frame)) one.unpaid!();
+    if (result === 'completed') for (const one of unpaidIn(frame)) one.unpaid!.owe();
     // It is decided in time, however long the losers take.
     if (race.timeout != null) this.processes.limited.delete(place.scope);
     // Losers may have finally lists to run.
@@ -182,14 +193,17 @@ export class Model extends World {
   /** A retry goes on in the list that failed or was cut off, and no try list runs behind its catch list. */
   *tryCatch(block: TryCatchBlock, frame: Frame, place: Place): Run<End> {
     const last = block.finally_block ?? [];
+    const hasRun = () => last.every((one) => isOver(frame, one));
     const isCleanUpOnly =
       frame.list === 'finally' &&
-      (frame.result === 'completed' || (frame.result === 'failed' && frame.hasNotCleanedUp));
-    if (frame.list === 'finally' && !isCleanUpOnly) {
+      (frame.result === 'completed' ||
+        (frame.result === 'failed' && frame.hasNotCleanedUp && !hasRun()));
+    const startAnew = () => {
       this.context.repeat(last, place);
       for (const { id } of last) frame.inside.delete(id);
       frame.list = frame.error === undefined ? 'try' : 'catch';
-    }
+    };
+    if (frame.list === 'finally' && !isCleanUpOnly) startAnew();
     frame.list ??= 'try';
     delete frame.hasNotCleanedUp;
     const caught = { ...place, caught: frame, onlyCleansUp: false };
@@ -203,46 +217,71 @@ export class Model extends World {
         frame.list = 'catch';
       }
     }
-    if (frame.list === 'catch') {
-      const run = (scope = place.scope) => this.list(block.catch_block, { ...caught, scope });
-      frame.result = yield* run();
+    const runCatch = function* (this: Model, scope: Scope): Run<End> {
+      const end = yield* this.list(block.catch_block, { ...caught, isCatching: true, scope });
       // What `fail` hands on was taken care of.
       const at = block.catch_block.find((one) => !isOver(frame, one));
       frame.isUndone = at !== undefined && !(at.type === 'step' && at.handler === 'fail');
-      const hasFailed = at !== undefined && frame.inside.get(at.id)?.end === 'failed';
-      if (hasFailed && frame.isUndone && isUnseen(place.scope)) {
-        const again = () => run(scopeIn(place.scope, 'all'));
-        if (!isCut(place.scope)) {
-          frame.result = yield* this.later(place, frame, block.catch_block, again);
-        } else if (at.type === 'step' || at.type === 'sub_sequence') {
+      return end;
+    }.bind(this);
+    const runLast = function* (this: Model): Run<End> {
+      const scope = scopeIn(place.scope, 'all');
+      const end = yield* this.list(last, { ...caught, isCatching: false, scope });
+      if (end === 'failed') frame.hasNotCleanedUp = true;
+      return end;
+    }.bind(this);
+    const isProtected = () =>
+      (place.isInScope === true && this.isCancelled) || hasProtected(block.catch_block);
+    const isCatchOwed = () => frame.result === 'failed' && frame.isUndone === true && isProtected();
+    /** What failed to clean up; behind a catch list that is done again, the finally list once more. */
+    const pay = function* (): Run<End> {
+      delete frame.hasNotCleanedUp;
+      if (frame.list === 'finally' && hasRun()) startAnew();
+      if (frame.list === 'catch') {
+        yield* inner();
+        reopenList(frame, block.catch_block);
+        frame.result = yield* runCatch(scopeIn(place.scope, 'all'));
+        if (frame.result === 'failed' && frame.isUndone) return 'failed';
+        frame.list = 'finally';
+      } else reopenList(frame, last);
+      if ((yield* runLast()) === 'failed' || isCatchOwed()) return 'failed';
+      frame.end = endOf(true);
+      if (frame.end === 'completed') forget();
+      return 'completed';
+    };
+    // Under a cancel to clean up is to complete, but not in a catch list, which may be done again; a loser is cancelled.
+    const endOf = (isCleaned: boolean): End => {
+      if (block.timeout != null && place.scope.by === 'limit') return 'failed';
+      const isWhole = isCleaned && this.isCancelled && place.isCatching !== true;
+      return frame.result === 'cancelled' && isWhole ? 'completed' : frame.result!;
+    };
+    const inner = () => this.until(() => ![...frame.inside.values()].some(owes) || undefined);
+    const forget = () => this.context.forgetError(block);
+    if (frame.list === 'catch') {
+      frame.result = yield* runCatch(place.scope);
+      if (isCut(place.scope)) {
+        const hasFailed = hasFailedIn(block.catch_block, frame);
+        if (hasFailed && frame.isUndone && isProtected()) {
           // The finally list comes behind it.
-          const shielded = { ...caught, scope: scopeIn(place.scope, 'all') };
-          const finish = function* (this: Model): Run<End> {
-            const done = yield* again();
-            const end = done === 'failed' ? done : yield* this.list(last, shielded);
-            if (end === 'completed') {
-              frame.end = end;
-              this.context.forgetError(block);
-            }
-            return end;
-          };
-          this.noteOwed(place, frame, [...block.catch_block, ...last], finish.bind(this));
+          this.noteOwed(place, frame, [], pay);
           return 'cancelled';
         }
+      } else if (frame.result === 'failed' && frame.isUndone && isUnseen(place.scope)) {
+        yield* this.later(place, frame, [], pay);
+        return frame.owes ? 'cancelled' : frame.end!;
       }
     }
     frame.list = 'finally';
-    const isCleaning = last.some((one) => !isOver(frame, one));
-    const cleanUp = yield* this.cleanUp(place, frame, last, (scope) =>
-      this.list(last, { ...caught, scope }),
-    );
-    if (cleanUp === 'failed') {
-      frame.hasNotCleanedUp = true;
+    const isCleaning = !hasRun();
+    const hasFailed = (yield* runLast()) === 'failed';
+    const owe = () => this.noteOwed(place, frame, [], pay);
+    if (isUnseen(place.scope) && (hasFailed || isCatchOwed())) {
+      yield* this.later(place, frame, [], pay);
+    } else if (hasFailed) {
+      frame.unpaid = { isOwed: () => true, owe };
       return 'failed';
-    }
-    // Under a cancel to clean up is to complete; a loser is cancelled.
-    const isCleanedUp = frame.result === 'cancelled' && isCleaning && this.isCancelled;
-    return isCleanedUp ? 'completed' : frame.result!;
+    } else if (frame.result === 'failed') frame.unpaid = { isOwed: isCatchOwed, owe };
+    return endOf(isCleaning);
   }
 
   /** What is cut off and cannot clean up owes that to a retry; what is around it goes on to clean up. */
@@ -258,12 +297,8 @@ export class Model extends World {
     const again = () => later(scopeIn(scope, 'all'));
     if (end !== 'failed') return end;
     if (isUnseen(scope)) return yield* this.later(place, frame, blocks, again);
-    const thenEnd = function* (): Run<End> {
-      const paid = yield* again();
-      if (paid !== 'failed' && frame.list === 'finally') frame.end = frame.result!;
-      return paid;
-    };
-    frame.unpaid = () => this.noteOwed(place, frame, blocks, thenEnd);
+    const owe = () => this.noteOwed(place, frame, blocks, again);
+    frame.unpaid = { isOwed: () => true, owe };
     return end;
   }
 
@@ -271,15 +306,20 @@ export class Model extends World {
   *takeOver(frame: Frame, { scope }: Place): Run<void> {
     if (!isUnseen(scope) || frame.owes) return;
     const unpaid = unpaidIn(frame);
-    for (const one of unpaid) one.unpaid!();
-    if (unpaid.length > 0 && !isCut(scope)) yield* this.until(() => !owes(frame) || undefined);
+    for (const one of unpaid) one.unpaid!.owe();
+    if (unpaid.length > 0) yield* this.untilClean(frame, scope);
   }
 
   /** What is not cut off itself waits for it. */
   *later(place: Place, frame: Frame, blocks: readonly Block[], run: () => Run<End>): Run<End> {
     const owed = this.noteOwed(place, frame, blocks, run);
-    if (!isCut(place.scope)) yield* this.until(() => !frame.owes || undefined);
+    yield* this.untilClean(frame, place.scope);
     return owed.end;
+  }
+
+  /** Until nothing is owed in it, or it is cut off, and what is around it goes on without. */
+  *untilClean(frame: Frame, scope: Scope): Run<void> {
+    yield* this.until(() => !owes(frame) || (isCut(scope) && !isPaying(frame)) || undefined);
   }
 
   noteOwed(
@@ -293,19 +333,18 @@ export class Model extends World {
     delete frame.unpaid;
     const again = function* (): Run<End> {
       reopenList(frame, blocks);
-      frame.isPaying = true;
       owed.end = yield* run();
-      frame.isPaying = false;
       if (owed.end !== 'failed') frame.owes = false;
       return owed.end;
     };
-    this.owe({ scope, again });
+    this.owe({ scope, again, frame });
     return owed;
   }
 
   /** The signal does not come through. */
   scope({ blocks }: CancellationScopeBlock, place: Place): Run<End> {
-    return this.list(blocks, { ...place, scope: scopeIn(place.scope, 'signal') });
+    const scope = scopeIn(place.scope, 'signal');
+    return this.list(blocks, { ...place, scope, isInScope: true });
   }
 
   /** Each run of it is a pass. What completed is taken back unless all did. */
@@ -329,7 +368,7 @@ export class Model extends World {
       delete frame.error;
     }
     frame.isInPass = true;
-    const pass = inPass(place, frame, block);
+    const pass = { ...inPass(place, frame, block), isCatching: false };
     const error = { source: 'saga', block_id: block.id };
     for (const [i, { id, action }] of block.steps.entries()) {
       const isLeft = isCleaningUp && i === undoes!.from;

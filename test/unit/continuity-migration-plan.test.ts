@@ -299,6 +299,7 @@ describe('a clean-up that is owed', () => {
     on_cancel: ids.map((id) => ({ type: 'step', id, handler: 'fail' })),
   });
   const trip = [saga('s', ['charge', 'refund'], ['ship'])];
+  const scoped: Block[] = [{ type: 'cancellation_scope', id: 'c', blocks: order('free', 'close') }];
   const PLANS: Readonly<Record<string, Block[]>> = {
     same: trip,
     'same order': order('free', 'close'),
@@ -309,6 +310,7 @@ describe('a clean-up that is owed', () => {
     'in a loop': [loop('l', 'true', 2, trip)],
     'no saga': [work('ship')],
     'free only': order('free'),
+    scoped,
     'no block': [work('pay')],
     'the same hook': [work('a')],
     'no hook': [work('a')],
@@ -335,11 +337,14 @@ order | ok pay, ok free, fail close | free only | the finally list of t: close
 order | ok pay, ok free, fail close | no block | the finally list of t: close
 order | fail pay, ok tell, fail log, ok free, ok close | no block | the catch list of t: log
 order | ok pay, ok free, ok close | no block | none
+scoped | fail pay, ok tell, fail log, cancel, ok free, ok close | no block | the catch list of t: log
+scoped | fail pay, ok tell, fail log, cancel, ok free, ok close | scoped | none
+scoped | fail pay, ok tell, fail log, cancel, ok free, fail close | no block | the finally list of t: close
 hooked | cancel, wake | the same hook | none
 hooked | cancel, wake | no hook | the hooks on_cancel: h
 `)) {
     test(`counts when it would not run in the target: ${flow}, ${acts} → ${target}`, () => {
-      const blocks = { trip, order: order('free', 'close'), hooked: [work('a')] }[flow]!;
+      const blocks = { trip, scoped, order: order('free', 'close'), hooked: [work('a')] }[flow]!;
       const player = play(blocks, { hooks: flow === 'hooked' ? hooked('h') : {} });
       for (const act of acts.split(', ')) {
         if (act === 'stop') player.send({ kind: 'stop', state: 'failed' });

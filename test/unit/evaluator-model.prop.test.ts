@@ -51,6 +51,11 @@ const PROFILES: Record<string, Profile & { runs: number }> = {
     kinds: { saga: 8, cancellation_scope: 5, ab_split: 3, try_catch: 4 },
     requests: { cancel: 4, pause: 6, resume: 4 },
   },
+  'with catch lists and cancels': {
+    runs: byDepth(2_000, 8_000),
+    kinds: { try_catch: 12, parallel: 4, cancellation_scope: 3 },
+    requests: { cancel: 10, stop: 1 },
+  },
   'with loops, deaths and stops': {
     runs: byDepth(2_000, 8_000),
     kinds: { loop: 5, for_each: 5 },
@@ -71,7 +76,7 @@ for (const [title, { runs, ...profile }] of Object.entries(PROFILES)) {
 
 /** About a third of what the stories of `npm test` come to: a generator that runs dry is noticed. */
 const AT_LEAST = casesIn(`
-stories 11000 | blocks 50000 | ran a step 3000 | ran a parallel 450 | ran a race 800
+stories 13000 | blocks 50000 | ran a step 3000 | ran a parallel 450 | ran a race 800
 ran a router 350 | ran a try_catch 800 | ran a loop 400 | ran a for_each 400 | ran a saga 400
 ran a cancellation_scope 300 | ran a ab_split 300 | ran a sub_sequence 400
 ran a for_each with items side by side 120 | ran a hook 2500 | waited for said 1000
@@ -82,6 +87,7 @@ retry of a failed instance 1200 | dispatched again 1300 | timed out 600 | late o
 rate limited 500 | outcome during a pause 500 | outcome while parked 90
 outcome before the time asked for 60 | death between two turns 120
 death with handlers at work 150 | death with handlers at work in a loop 30
+owes a cut catch list 20 | owes a catch list that failed before 20
 `).flat();
 
 /** Draws end the comparison, so they must stay rare. */

@@ -152,6 +152,16 @@ describe('a retry of a saga', () => {
     });
   }
 
+  test('decides a race in its action by what cleans up, and takes back what completes', () => {
+    const paid = [work('charge'), tryCatch('a', [noop('n')], [], [work('note')])];
+    const action = race('r', paid, [work('other')]);
+    const player = play([saga('s', ['pay', action, work('refund')])]);
+    player.after('ok charge', 'fail note').shows({ state: 'failed' });
+    player.after('retry').shows({ atWork: ['note'] });
+    player.after('ok note').shows({ atWork: ['refund'] });
+    player.after('ok refund').shows({ state: 'failed' });
+  });
+
   test('charges again behind a catch list that has taken back, and hands the failure on', () => {
     const action = tryCatch('a', [work('charge')], [work('undo'), failing('again')]);
     const player = play([saga('s', ['pay', action])]).after('fail charge', 'ok undo');
@@ -281,6 +291,146 @@ describe('what is cut off and cannot clean up', () => {
     player.after('ok charge', 'cancel').shows({ state: 'cancelled' });
     assert.deepEqual(player.outputOf('undo'), { why: 'cancelled, the instance was cancelled' });
   });
+});
+
+describe('a catch list that has failed when its block is cut off', () => {
+  const refund = work('refund', { cancellable: false });
+  const scope = (...blocks: Block[]): Block => ({ type: 'cancellation_scope', id: 'c', blocks });
+  const when = (test: string, block: Block): Block => ({ ...block, when: test });
+  const undo = (rescue: Block[], last: Block[] = [work('note')], id = 't') =>
+    tryCatch(id, [failing(`${id}x`)], rescue, last);
+  const guarded = undo([refund, work('tell')]);
+  const plain = undo([work('refund')]);
+  const quick = undo([refund], []);
+  const withOther = parallel('p', [quick], [work('other')]);
+  const items = (concurrency: number, ...body: Block[]) =>
+    forEach('f', 'xs', body, { concurrency });
+  const first = when('data.item == 1', quick);
+  const beside = when('data.item == 2', work('other'));
+  const until = (semantics: string, ...branches: Block[][]) =>
+    ({ ...race('r', ...branches), semantics }) as Block;
+  const timed = (block: Block) => ({ ...block, timeout: 100 }) as Block;
+  const CATCHES: Record<string, Block[]> = {
+    parallel: [parallel('q', [refund], [work('a')])],
+    items: [items(2, when('data.item == 1', refund), when('data.item == 2', work('a')))],
+    'one item': [items(1, refund)],
+    loop: [loop('l', 'true', 1, [refund])],
+    router: [{ type: 'router', id: 'q', routes: [{ condition: 'true', blocks: [refund] }] }],
+    scope: [scope(work('refund'))],
+    'try list': [tryCatch('u', [refund], [work('a')])],
+    'try list with a finally list': [tryCatch('u', [refund], [work('a')], [noop('n')])],
+    'catch list': [undo([refund], [noop('n')], 'u')],
+    action: [saga('s', ['pay', refund])],
+  };
+  const FLOWS: Record<string, Block[]> = {
+    guarded: [guarded],
+    quick: [quick],
+    'last list': [tryCatch('t', [noop('n')], [], [work('refund')])],
+    scoped: [scope(plain)],
+    plain: [plain],
+    rethrown: [undo([refund, failing('again')])],
+    branch: [withOther],
+    'branch in a scope': [scope(parallel('p', [undo([work('refund')], [])], [work('other')]))],
+    'scope in a branch': [parallel('p', [scope(undo([work('refund')], []))], [work('other')])],
+    'plain branch': [parallel('p', [undo([work('refund')], [])], [work('other')])],
+    items: [items(2, first, beside)],
+    'one item': [items(1, guarded)],
+    loop: [loop('l', 'true', 2, [guarded])],
+    'in a try list': [tryCatch('o', [guarded], [work('a')], [work('z')])],
+    'in a failed try list': [tryCatch('o', [withOther], [work('a')], [work('z')])],
+    'behind a catch list': [tryCatch('o', [quick], [work('a')], [work('z')])],
+    'in a catch list': [undo([guarded, work('a')], [work('z')], 'o')],
+    'in a finally list': [tryCatch('o', [noop('n')], [], [guarded])],
+    'in an action': [saga('s', ['fee', noop('f'), work('back')], ['pay', guarded, work('b')])],
+    'in a failed action': [saga('s', ['fee', noop('f'), work('back')], ['pay', quick, work('b')])],
+    'in a compensation': [saga('s', ['pay', noop('p'), guarded], ['send', work('ship')])],
+    'in a loser': [until('first_to_succeed', [quick], [work('other')]), work('next')],
+    'at work in a loser': [until('first_to_resolve', [guarded], [work('other')]), work('next')],
+    'plain in a loser': [until('first_to_succeed', [plain], [work('other')]), work('next')],
+    timed: [tryCatch('o', [timed(withOther)], [work('next')])],
+    'timed itself': [tryCatch('o', [timed(guarded)], [work('next')])],
+    'in a timed scope': [timed(scope(plain))],
+    ...Object.fromEntries(Object.entries(CATCHES).map(([of, list]) => [`of ${of}`, [undo(list)]])),
+  };
+  for (const [flow = '', before = '', asks = '', then = '', end = ''] of casesIn(`
+# At its finally list. What a retry does again is the catch list from what failed, and the finally list once more.
+guarded | fail refund, cancel, ok note | refund | ok refund, ok tell, ok note | cancelled
+guarded | fail refund, cancel, ok note | refund | ok refund, fail tell, retry, ok tell, ok note | cancelled
+guarded | fail refund, cancel, ok note | refund | fail refund, retry, ok refund, ok tell, ok note | cancelled
+guarded | fail refund, cancel, ok note | refund | cancel, ok refund, ok tell, ok note | cancelled
+guarded | fail refund, cancel, ok note | refund | ok refund, ok tell, fail note, retry, ok note | cancelled
+guarded | ok refund, fail tell, cancel, ok note | tell | ok tell, ok note | cancelled
+guarded | fail refund, cancel, fail note | note | ok note, retry, ok refund, ok tell, ok note | cancelled
+scoped | fail refund, cancel, ok note | refund | ok refund, ok note | cancelled
+# A cancel gives up what it would have cut off, and what fail hands on is done.
+plain | fail refund, cancel, ok note | | | cancelled
+rethrown | ok refund, cancel, ok note | | | cancelled
+# It has ended in a pause, in which the instance does not.
+quick | pause, fail refund, cancel | refund | ok refund | cancelled
+last list | pause, fail refund, cancel | refund | ok refund | cancelled
+# It has ended, and something else is at work.
+branch | fail refund, cancel | refund | ok refund | cancelled
+branch in a scope | fail refund, cancel, ok other | refund | ok refund | cancelled
+scope in a branch | fail refund, cancel | refund | ok refund | cancelled
+plain branch | fail refund, cancel | | | cancelled
+items | fail refund, cancel | refund | ok refund | cancelled
+one item | fail refund, cancel, ok note | refund | ok refund, ok tell, ok note | cancelled
+loop | fail refund, cancel, ok note | refund | ok refund, ok tell, ok note | cancelled
+in a try list | fail refund, cancel, ok note, ok z | refund | ok refund, ok tell, ok note | cancelled
+in a failed try list | fail refund, cancel, ok z | refund | ok refund | cancelled
+# It was caught.
+behind a catch list | fail refund, cancel, ok z | | | cancelled
+behind a catch list | fail refund, ok a, cancel, ok z | | | cancelled
+in a catch list | fail refund, cancel, ok note | refund | ok refund, ok tell, ok note, ok a, ok z | cancelled
+in a catch list | fail refund, ok note, cancel, ok z | refund | ok refund, ok tell, ok note, ok a, ok z | cancelled
+in a finally list | fail refund, cancel, ok note | refund | ok refund, ok tell, ok note | cancelled
+# An action that completes late is taken back.
+in an action | fail refund, cancel, ok note, ok back | refund | ok refund, ok tell, ok note, ok b | cancelled
+in a failed action | fail refund, cancel, ok back | refund | ok refund, ok b | cancelled
+in a compensation | fail ship, fail refund, cancel, ok note | refund | ok refund, ok tell, ok note | cancelled
+# Whatever cuts it off.
+in a loser | fail refund, ok other | refund | ok refund, ok next | completed
+at work in a loser | fail refund, ok other, ok note | refund | ok refund, ok tell, ok note, ok next | completed
+plain in a loser | fail refund, ok other, ok note, ok next | | | completed
+timed | fail refund, tick | refund | ok refund, ok next | completed
+timed itself | fail refund, tick, ok note | refund | ok refund, ok tell, ok note, ok next | completed
+# Its own time is over by the retry.
+in a timed scope | fail refund, cancel, ok note | refund | tick, ok refund, ok note | cancelled
+# At any depth of the list, before the cut and behind it.
+of parallel | fail refund, cancel | refund, a | ok refund, ok a, ok note | cancelled
+of parallel | cancel, fail refund | refund, a | ok refund, ok a, ok note | cancelled
+of parallel | fail refund, ok a, cancel, ok note | refund | ok refund, ok note | cancelled
+of parallel | cancel, ok refund, ok note | | | cancelled
+of items | fail refund, cancel | refund, a | ok refund, ok a, ok note | cancelled
+of items | cancel, fail refund | refund, a | ok refund, ok a, ok note | cancelled
+of one item | cancel, fail refund | refund | ok refund, ok refund, ok note | cancelled
+of one item | fail refund, cancel, ok note | refund | ok refund, ok refund, ok note | cancelled
+of loop | cancel, fail refund | refund | ok refund, ok note | cancelled
+of router | cancel, fail refund | refund | ok refund, ok note | cancelled
+of scope | cancel, fail refund | refund | ok refund, ok note | cancelled
+of scope | fail refund, cancel, ok note | refund | ok refund, ok note | cancelled
+of try list | cancel, fail refund | refund | ok refund, ok note | cancelled
+of try list | fail refund, ok a, cancel, ok note | | | cancelled
+of try list with a finally list | cancel, fail refund | refund | ok refund, ok note | cancelled
+of catch list | cancel, fail refund | refund | ok refund, ok note | cancelled
+of action | cancel, fail refund | refund | ok refund, ok note | cancelled
+`)) {
+    const what = asks === '' ? 'is not owed' : 'is owed';
+    test(`${what}: ${flow}, ${before}${then === '' ? '' : `; retry, ${then}`}`, () => {
+      const player = play(FLOWS[flow]!, { data: { xs: [1, 2] } });
+      player.after(...(before.split(', ') as 'wake'[]));
+      if (asks !== '') {
+        player.shows({ state: 'failed' });
+        assert.equal(player.snapshot.execution.y?.code, 'cleanup_failed');
+        const moved = remapExecution(player.snapshot.execution, player.plan, player.plan);
+        assert.deepEqual(moved, player.snapshot.execution, 'another version owes it, too');
+        player.after('retry');
+        assert.equal(player.atWork.join(', '), asks);
+        player.after(...(then.split(', ') as 'wake'[]));
+      }
+      player.shows({ state: end, atWork: [] });
+    });
+  }
 });
 
 describe('data._error', () => {

@@ -11,7 +11,16 @@ import { recordOf } from '../../src/core/paths.js';
 import type { Dispatch } from '../../src/core/progress.js';
 import { contexts, trees } from '../helpers/block-trees.js';
 import { byDepth } from '../helpers/depth.js';
-import { failing, forEach, loop, type Player, play, tryCatch, work } from '../helpers/player.js';
+import {
+  failing,
+  forEach,
+  loop,
+  type Player,
+  parallel,
+  play,
+  tryCatch,
+  work,
+} from '../helpers/player.js';
 import { check } from '../helpers/properties.js';
 import { casesIn } from '../helpers/table.js';
 
@@ -32,12 +41,21 @@ const send = { id: 'send', action: work('ship') };
 const saga = (id: string, ...steps: SagaBlock['steps']): Block => ({ type: 'saga', id, steps });
 const trip = saga('s', pay, send);
 const child: Block = { type: 'sub_sequence', id: 'c', sequence_name: 'parcel' };
+const kept = (id: string) => work(id, { cancellable: false });
 const TIMED = { ...tryCatch('t', [work('charge')], [], [work('c')]), timeout: 1_000 } as Block;
 const FLOWS: Record<string, Block[]> = {
   steps: [work('a'), work('b')],
   trip: [work('a'), trip],
   inner: [saga('o', { id: 'in', action: saga('i', { ...pay, action: work('charge') }, send) })],
   order: [tryCatch('t', [work('charge')], [work('a'), work('b')], [work('c'), work('d')])],
+  guarded: [tryCatch('t', [work('charge')], [kept('a'), work('b')], [work('c')])],
+  deep: [
+    tryCatch(
+      't',
+      [work('charge')],
+      [parallel('p', [kept('a')], [tryCatch('u', [work('d')], [], [work('e')])])],
+    ),
+  ],
   items: [loop('l', 'true', 2, [forEach('f', 'xs', [work('a'), work('b')], { concurrency: 2 })])],
   child: [child],
   bought: [saga('o', { ...pay, action: work('charge') }, { id: 'send', action: child })],
@@ -63,6 +81,9 @@ nor where the block went well | order | ok charge, fail c | finally t/c; stays t
 that what timed out fails once it has cleaned up | timed | tick, fail c | finally t/c; stays ; failed
 but not what is caught | timed in try | tick, fail c | finally o/t/c; stays
 with which item and pass it goes on | items | ok a, fail a, ok b | step l[0]/f[1]/a; stays
+that a catch list goes on behind a cancel, and its finally list runs once more | guarded | fail charge, fail a, cancel, ok c | step t/a, finally t/c (t/c); stays ; cancelled; asks
+that a catch list that was cut off goes on | guarded | fail charge, cancel, fail a | step t/a; stays ; cancelled
+that what is cleaned up in it comes first | deep | fail charge, fail a, cancel, fail e | step t/p/a, step t/p/u/d, finally t/p/u/e; stays ; cancelled
 that a hook runs again | steps | cancel, wake | hook h; stays ; cancelled
 that a child is retried | child | c failed | child c; stays
 that another child is started | child | c gone | child c (c); stays ; asks

@@ -128,10 +128,12 @@ class Walk extends ExecutionWalk {
     const { p, f, m, z } = record;
     const by = { owner: node.id, path: this.pathOf(node), isDue: true };
     const isOpen = this.execution.o[node.index] !== undefined;
-    const isInFinally = p === FINALLY_LIST && (isOpen || z === 1 || f === COMPLETED);
-    if (isInFinally || p !== FINALLY_LIST) this.owe('finally', by, node.lists[FINALLY_LIST]!);
+    const last = node.lists[FINALLY_LIST]!;
+    const hasLeft = last.some((index) => !this.isDone(index));
+    const isInFinally = p === FINALLY_LIST && (f === COMPLETED || (hasLeft && (isOpen || z === 1)));
+    if (isInFinally || p !== FINALLY_LIST) this.owe('finally', by, last);
     if (isInFinally) {
-      this.list(node.lists[FINALLY_LIST]);
+      this.list(last);
       return;
     }
     // After a finally list that ran, a retry continues in the list before it.

@@ -118,10 +118,10 @@ class Preview extends ExecutionWalk {
   list(list: readonly number[], place: Place): void {
     let isFirst = true;
     for (const index of list) {
-      const { d, k } = this.execution;
+      const { d, k, o } = this.execution;
       if (this.isDone(index)) continue;
       const node = this.plan.nodes[index]!;
-      const hasBegun = d[index] !== undefined || k?.[index] !== undefined;
+      const hasBegun = [d[index], k?.[index], o[index]].some((known) => known !== undefined);
       if (hasBegun) this.#node(node, place);
       else if (isFirst) this.#startsWith(node, place);
       isFirst = false;
@@ -130,18 +130,27 @@ class Preview extends ExecutionWalk {
 
   owed(): void {
     const { o } = this.execution;
+    /** What is inside of a catch list that runs again was listed with it. */
+    let listed = 0;
     for (const key of Object.keys(o)) {
       const node = this.plan.nodes[Number(key)]!;
       const record = o[node.index]!;
-      if (record.z !== 1) continue;
+      if (record.z !== 1 || node.index < listed) continue;
       if (this.#failsThen(node)) this.#fails = true;
       if (node.type === 'saga') this.#compensations(node, (record as SagaRecord).n!);
-      else {
-        const { p } = record as TryCatchRecord;
-        const kind = p === FINALLY_LIST ? 'finally' : 'step';
-        this.list(node.lists[p]!, { kind, isCaught: true });
+      else if (this.#owesFinally(node, record as TryCatchRecord)) {
+        this.list(node.lists[FINALLY_LIST]!, { kind: 'finally', isCaught: true });
+      } else {
+        this.list(node.lists[CATCH_LIST]!, { kind: 'step', isCaught: true });
+        this.#finallyAgain(node);
+        listed = node.end;
       }
     }
+  }
+
+  /** Else the catch list before it has failed. */
+  #owesFinally({ lists }: NodePlace, { p }: TryCatchRecord): boolean {
+    return p === FINALLY_LIST && !this.#isListDone(lists[FINALLY_LIST]!);
   }
 
   /** Whether the block or one around it fails after the clean-up, and no block handles it. */
@@ -212,7 +221,8 @@ class Preview extends ExecutionWalk {
   }
 
   /** Mirrors `resumed` of the kind. */
-  #tryCatch(node: PlanNode, { p, f, m, z }: TryCatchRecord, place: Place): void {
+  #tryCatch(node: PlanNode, record: TryCatchRecord, place: Place): void {
+    const { p, f, m, z } = record;
     const inFinally: Place = {
       kind: place.kind === 'compensation' ? place.kind : 'finally',
       isCaught: place.isCaught,
@@ -232,13 +242,18 @@ class Preview extends ExecutionWalk {
       again(m === undefined ? p : CATCH_LIST);
       return;
     }
-    if (f === COMPLETED || (f === FAILED && z === 1)) {
+    if (f === COMPLETED || (f === FAILED && z === 1 && this.#owesFinally(node, record))) {
       // The block ends with the outcome of its earlier lists.
       if (f === FAILED && !place.isCaught) this.#fails = true;
       this.list(node.lists[FINALLY_LIST]!, inFinally);
       return;
     }
     again(m === undefined ? TRY_LIST : CATCH_LIST);
+    this.#finallyAgain(node);
+  }
+
+  /** The finally list runs once more after the list that is repeated. */
+  #finallyAgain(node: PlanNode): void {
     for (const index of node.lists[FINALLY_LIST]!) {
       const block = this.plan.nodes[index]!;
       this.#forgotten.set(block.index, block.end);
@@ -361,8 +376,8 @@ class Preview extends ExecutionWalk {
   }
 
   #keptOf({ index }: NodePlace): OpenRecord | undefined {
-    const { d, k } = this.execution;
-    return d[index]?.[3] ?? k?.[index];
+    const { d, k, o } = this.execution;
+    return d[index]?.[3] ?? k?.[index] ?? o[index];
   }
 }
 

@@ -82,8 +82,8 @@ export const race = composite<RaceBlock, RaceNode, BranchesRecord>({
     record.l -= 1;
     if (result === FAILED) noteFirst(run, record);
     if (record.l === 0) decide(run, node, record, FAILED);
-    else if (node.semantics === 'first_to_resolve') {
-      // A branch that completes in the same turn still wins.
+    else if (node.semantics === 'first_to_resolve' && result === FAILED) {
+      // Not a branch that is cancelled because only clean-up runs. One that completes in the same turn still wins.
       record.f = 1;
       run.push(node.index);
     }

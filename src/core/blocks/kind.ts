@@ -58,7 +58,7 @@ export interface BlockKind<
   handlesFailure(record: R, branch: number): boolean;
   /** Whether a retry that continues from the record has failed clean-up to repeat. */
   owes(run: PlannedExecution, node: N, kept: R): boolean;
-  /** Whether the failed clean-up is a list of `cleansUp`. */
+  /** Whether the block's own clean-up has failed, and is owed even if the block was cut off. */
   hasNotCleanedUp(run: PlannedExecution, node: N, kept: R): boolean;
   /** Whether only failed clean-up runs in the list. */
   onlyCleansUp(record: R, branch: number): boolean;

@@ -18,7 +18,7 @@ import type { JsonObject } from '../../base/json.js';
 import { type CutBy, cutInside, endCut, hasOpenInside, isBeingCut } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import { failureMessage } from '../failures.js';
-import { isDone, isFailure, owesInList } from '../owed.js';
+import { isFailure, isListDone, owesInList } from '../owed.js';
 import type { NodePlace, PlannedExecution } from '../plan-nodes.js';
 import { reopenList } from '../runs-again.js';
 import { catchError } from '../scopes.js';
@@ -97,10 +97,14 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
     for (const i of node.steps.keys()) reopenList(run, node, compensationOf(i));
     compensate(run, node, record, record.n!);
   },
-  /** The clean-up may have completed an action, which then has to be compensated. */
+  /** The clean-up may have completed an action, also the failed one, which then has to be compensated. */
   endLate(run, node, record) {
     delete record.j;
     delete record.z;
+    const failed = record.n! + 1;
+    const hasCompleted =
+      failed < node.steps.length && isListDone(run, node.lists[actionOf(failed)]!);
+    if (hasCompleted) record.n = failed;
     compensate(run, node, record, -1);
   },
   awaits(record, branch) {
@@ -139,8 +143,8 @@ function owesCompensation(run: PlannedExecution, node: SagaNode, upTo: number): 
   return node.steps.some(
     (_, step) =>
       step <= upTo &&
-      hasCompleted(run, node.lists[actionOf(step)]!) &&
-      !hasCompleted(run, node.lists[compensationOf(step)]!),
+      isListDone(run, node.lists[actionOf(step)]!) &&
+      !isListDone(run, node.lists[compensationOf(step)]!),
   );
 }
 
@@ -163,7 +167,7 @@ function cleanedUp(
 ): void {
   if (isFailure(code)) noteFailed(run, node, record, child);
   const step = stepOf(record.l);
-  undo(run, node, record, FAILED, hasCompleted(run, node.lists[record.l]!) ? step : step - 1);
+  undo(run, node, record, FAILED, isListDone(run, node.lists[record.l]!) ? step : step - 1);
 }
 
 function noteFailed(run: Evaluation, node: SagaNode, record: SagaRecord, failed: NodePlace): void {
@@ -223,16 +227,11 @@ function startCompensation(
     const list = compensationOf(step);
     const hasRun = node.lists[list]!.some((index) => run.execution.d[index] !== undefined);
     if (which === 'late' && hasRun) continue;
-    if (!hasCompleted(run, node.lists[actionOf(step)]!) || !startList(run, node, list)) continue;
+    if (!isListDone(run, node.lists[actionOf(step)]!) || !startList(run, node, list)) continue;
     record.l = list;
     return true;
   }
   return false;
-}
-
-/** Also true if the list was cut off during its last block, which was protected. */
-function hasCompleted({ execution }: PlannedExecution, list: readonly number[]): boolean {
-  return list.every((index) => isDone(execution, index));
 }
 
 /** The reason of the failure remains that of the action (docs/reference/blocks.md). */

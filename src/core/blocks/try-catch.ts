@@ -16,10 +16,11 @@ import {
   TRY_LIST,
   type TryCatchRecord,
 } from '../../../schema/execution.js';
-import { cutInside, endCut, isBeingCut } from '../cutting.js';
+import { cutInside, endCut, isBeingCut, keepOpen } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
-import { isDone, owesInList } from '../owed.js';
-import type { NodePlace, PlannedExecution } from '../plan-nodes.js';
+import { hasFailedIn, isDone, isListDone, owesInList } from '../owed.js';
+import { rangeOf } from '../paths.js';
+import type { NodePlace, Plan, PlannedExecution } from '../plan-nodes.js';
 import { reopenList, repeatList } from '../runs-again.js';
 import { catchError } from '../scopes.js';
 import { composite } from './kind.js';
@@ -35,7 +36,7 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
   cleansUp: (branch) => branch === FINALLY_LIST,
   handlesFailure: ({ m }, branch) => branch === TRY_LIST && m !== undefined,
   owes: (run, node, { m, z }) => z === 1 || (m !== undefined && owesCatch(run, node)),
-  hasNotCleanedUp: (_run, _node, { z }) => z === 1,
+  hasNotCleanedUp: (run, node, record) => record.z === 1 || owesFailedCatch(run, node, record),
   onlyCleansUp: ({ m }, branch) => branch === TRY_LIST && m !== undefined,
   enter(run, node) {
     const kept = run.takeKept(node) as TryCatchRecord | undefined;
@@ -59,11 +60,13 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
     } else startFinally(run, node, record, result);
   },
   runsList: (record, branch) => record.p === branch,
-  /** The finally list is protected, even if it has yet to run. */
+  /** The finally list is protected, even if it has yet to run, and so is a catch list that a retry runs again. */
   cut(run, node, record, by) {
     // A finally list does not time out with its block.
     delete record.d;
-    if (record.p === FINALLY_LIST || cutInside(run, node, record, by)) return true;
+    if (record.p === FINALLY_LIST || runsOwed(record) || cutInside(run, node, record, by))
+      return true;
+    if (owesCutCatch(run, node, record)) return keepOpen(run, node, record);
     if (!startList(run, node, FINALLY_LIST)) return endCut(run, node, record);
     record.p = FINALLY_LIST;
     record.f = CANCELLED;
@@ -72,26 +75,67 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
   },
   childCut(run, node, record) {
     delete record.x;
-    // Steps with `cancellable: false` continued in the catch list, and one has failed.
-    if (record.p === CATCH_LIST && hasStepFailed(run, node, CATCH_LIST) && owesCatch(run, node)) {
-      run.noteCleanupFailure(node, record);
-    } else startFinally(run, node, record, CANCELLED);
+    if (owesCutCatch(run, node, record)) run.noteCleanupFailure(node, record);
+    else startFinally(run, node, record, CANCELLED);
   },
-  cleanUpAgain(run, node, { p }) {
-    reopenList(run, node, p);
-    startList(run, node, p);
+  cleanUpAgain(run, node, record) {
+    if (owesFailedCatch(run, node, record) && isListDone(run, node.lists[FINALLY_LIST]!)) {
+      repeatList(run, node, FINALLY_LIST);
+      record.p = CATCH_LIST;
+      delete record.y;
+    }
+    if (record.p === CATCH_LIST && run.owesInside(node)) {
+      // The list runs again once the blocks in it have cleaned up (`endLate`).
+      record.z = 1;
+      record.j = CANCELLED;
+    } else runListAgain(run, node, record);
   },
   endLate(run, node, record, code) {
-    // With `z`, the block's own finally list has failed clean-up, too.
     if (record.z !== 1) run.end(node, code, record.y);
+    else if (record.j !== undefined) {
+      delete record.z;
+      delete record.j;
+      runListAgain(run, node, record);
+    }
+    // Else the block's own clean-up has failed once more, and waits for a retry.
   },
   awaits: (record, branch) => (record.x === 1 ? branch === FINALLY_LIST : branch >= record.p),
 });
 
-function hasStepFailed({ execution, plan }: Evaluation, node: NodePlace, list: number): boolean {
-  return node.lists[list]!.some(
-    (index) => execution.d[index]?.[0] === FAILED && plan.nodes[index]!.kind.isLeaf,
-  );
+/** Whether a catch list that failed before the finally list is owed, although the block is cut off. */
+function owesFailedCatch(
+  run: PlannedExecution,
+  node: TryCatchNode,
+  { p, f }: TryCatchRecord,
+): boolean {
+  return p === FINALLY_LIST && f === FAILED && owesCatch(run, node) && isProtected(run, node);
+}
+
+/** The same of a catch list that is cut off after something in it has failed. */
+function owesCutCatch(run: PlannedExecution, node: TryCatchNode, { p }: TryCatchRecord): boolean {
+  const hasFailed = p === CATCH_LIST && hasFailedIn(run, node.lists[CATCH_LIST]!);
+  return hasFailed && owesCatch(run, node) && isProtected(run, node);
+}
+
+/** Whether the signal `cancel` would not cut off a part of the catch list, or does not cut off the whole. */
+function isProtected({ plan, execution }: PlannedExecution, node: TryCatchNode): boolean {
+  if (execution.x === 1 && isInScope(plan, node)) return true;
+  return plan.nodes
+    .slice(...rangeOf(plan, node.lists[CATCH_LIST]!))
+    .some(
+      (inner) =>
+        inner.type === 'cancellation_scope' || (inner.type === 'step' && !inner.isCancellable),
+    );
+}
+
+/** Whether a catch list is run again after its failure, while the block is being cut off. */
+const runsOwed = ({ p, f }: TryCatchRecord): boolean => p === CATCH_LIST && f === FAILED;
+
+function isInScope({ nodes }: Plan, { parent }: NodePlace): boolean {
+  for (let around = nodes[parent]; around !== undefined; around = nodes[around.parent]) {
+    if (around.type === 'cancellation_scope') return true;
+  }
+  return false;
 }
 
 /** Whether a retry has more to do in the catch list than to fail again. */
@@ -118,10 +162,17 @@ function resumed(run: Evaluation, node: TryCatchNode, kept: TryCatchRecord): Try
   const isOwed = owesInList(run, node.lists[TRY_LIST]!, 'children');
   const begin = isOwed ? TRY_LIST : CATCH_LIST;
   if (p !== FINALLY_LIST) return { ...newRecord(run), p: m === undefined ? p : begin, ...caught };
-  const isCleanUp = f === COMPLETED || (f === FAILED && z === 1);
+  const hasFailed = z === 1 && !isListDone(run, node.lists[FINALLY_LIST]!);
+  const isCleanUp = f === COMPLETED || (f === FAILED && hasFailed);
   if (isCleanUp) return { ...newRecord(run), p, f, ...caught, ...(y && { y }) };
   repeatList(run, node, FINALLY_LIST);
   return { ...newRecord(run), p: m === undefined ? TRY_LIST : begin, ...caught };
+}
+
+function runListAgain(run: Evaluation, node: TryCatchNode, record: TryCatchRecord): void {
+  if (record.p === CATCH_LIST) record.f = FAILED;
+  reopenList(run, node, record.p);
+  runList(run, node, record);
 }
 
 /** Continues the current list with its first block that is not done. */
@@ -158,15 +209,33 @@ function startFinally(
 }
 
 function endFinally(run: Evaluation, node: TryCatchNode, record: TryCatchRecord, result: DoneCode) {
-  if (result !== FAILED) run.end(node, ended(run, record), record.y);
-  else if (isBeingCut(run, node, record)) run.noteCleanupFailure(node, record);
-  else {
+  const isCut = isBeingCut(run, node, record);
+  if (result === FAILED && !isCut) {
     record.z = 1;
     run.finish(node, FAILED);
-  }
+  } else if (result === FAILED) run.noteCleanupFailure(node, record);
+  else if (isCut && owesFailedCatch(run, node, record)) {
+    run.cause = record.y;
+    run.noteCleanupFailure(node, record);
+  } else run.end(node, ended(run, node, record), record.y);
 }
 
-/** A block that was cancelled with its instance and has cleaned up is complete; any other ends as its lists decided. */
-function ended({ execution: { x, y } }: Evaluation, { f }: TryCatchRecord): DoneCode {
-  return f === CANCELLED && x === 1 && y === undefined ? COMPLETED : f;
+/**
+ * A block that was cancelled with its instance and has cleaned up is complete, except in a catch list, which a retry may
+ * run again. Any other block ends as its lists decided.
+ */
+function ended(run: Evaluation, node: TryCatchNode, { f }: TryCatchRecord): DoneCode {
+  const { x, y } = run.execution;
+  const isComplete = f === CANCELLED && x === 1 && y === undefined && !isCatching(run, node);
+  return isComplete ? COMPLETED : f;
+}
+
+/** Whether the innermost list around the node that cleans up, or is undone, is a catch list. */
+function isCatching({ plan }: PlannedExecution, node: NodePlace): boolean {
+  for (let { parent, branch } = node; parent >= 0; { parent, branch } = plan.nodes[parent]!) {
+    const around = plan.nodes[parent]!;
+    if (around.type === 'saga' || around.kind.cleansUp(branch)) return false;
+    if (around.type === 'try_catch' && branch === CATCH_LIST) return true;
+  }
+  return false;
 }
