@@ -60,17 +60,12 @@ export function owesWithin(run: PlannedExecution, node: NodePlace): boolean {
   return node.lists.some((list) => list.some((index) => owesWithin(run, plan.nodes[index]!)));
 }
 
-/** Whether a block in the list, at any depth, has failed clean-up to repeat. @param which `children`: only leaves */
-export function owesInList(
-  run: PlannedExecution,
-  list: readonly number[],
-  which: 'all' | 'children',
-): boolean {
+/** Whether a child in the list, at any depth, has failed clean-up to repeat. */
+export function owesInChildren(run: PlannedExecution, list: readonly number[]): boolean {
   const { plan, execution } = run;
   return plan.nodes.slice(...rangeOf(plan, list)).some((node) => {
     const kept = execution.d[node.index]?.[3] ?? execution.k?.[node.index];
-    if (kept === undefined || (which === 'children' && !node.kind.isLeaf)) return false;
-    return node.kind.owes(run, node, kept);
+    return kept !== undefined && node.kind.isLeaf && node.kind.owes(run, node, kept);
   });
 }
 

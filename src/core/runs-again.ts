@@ -43,11 +43,15 @@ export function repeatList(run: Evaluation, node: NodePlace, branch: number): vo
   countRuns(run, list);
   // Rows inside loops are numbered across iterations, and stay.
   if (node.loops.length > 0) return;
+  const { outputs, droppedOutputs } = run.progress;
   for (const id of blocksBetween(plan, ...rangeOf(plan, list))) {
     snapshot.outputs.delete(id);
     delete execution.c?.[plan.indexOf.get(id)!];
-    run.progress.droppedOutputs.push(id);
+    droppedOutputs.push(id);
   }
+  // Rows of this turn are not stored yet.
+  const left = outputs.filter(({ blockId }) => !droppedOutputs.includes(blockId));
+  outputs.splice(0, outputs.length, ...left);
 }
 
 /** Counts another run of the blocks in the same iteration. */

@@ -35,7 +35,8 @@ export class Laws {
   readonly #tally: Tally;
   /** `block@iteration` of everything that has left a row or was given out. */
   readonly #traces = new Set<string>();
-  #openBefore: ReadonlySet<string> = new Set();
+  /** With how often its step had begun again by then. */
+  #openBefore = new Map<string, number>();
   #decidedBefore: ReadonlySet<number> = new Set();
   #dispatchesSeen = 0;
   #rowsSeen = 0;
@@ -56,7 +57,7 @@ export class Laws {
 
   before(event: EngineEvent): void {
     const { state, execution } = this.#player.snapshot;
-    this.#openBefore = new Set(this.#player.open.keys());
+    this.#openBefore = new Map([...this.#player.open].map(([key, { runs }]) => [key, runs]));
     this.#decidedBefore = new Set(this.#openNodes('race').map(({ index }) => index));
     if (state === 'failed' || execution.f === 1) this.#takenBack = new Set();
     if (event.kind === 'stop') this.#openAtCancel = undefined;
@@ -93,7 +94,7 @@ export class Laws {
     this.#tally.count('death with handlers at work in a loop', inLoops.length);
     if (this.#player.last?.more === true) this.#tally.count('death between two turns');
     for (const { node, iteration, attempt } of inProcess) {
-      (this.#openBefore as Set<string>).delete(`${node}/${iteration}/${attempt}`);
+      this.#openBefore.delete(`${node}/${iteration}/${attempt}`);
     }
   }
 
@@ -102,15 +103,19 @@ export class Laws {
   /** @param answered the try that the event was about */
   after(answered: string | undefined): void {
     const { open, dispatched, rows, snapshot } = this.#player;
-    for (const key of this.#openBefore) {
+    for (const [key, runs] of this.#openBefore) {
       if (key === answered || open.has(key)) continue;
-      this.#takenBack.add(key);
+      this.#takenBack.add(`${key}/${runs}`);
       this.#noteTakenBack(Number(key.split('/')[0]));
     }
-    for (const { node, iteration, attempt, blockId } of dispatched.slice(this.#dispatchesSeen)) {
+    for (const dispatch of dispatched.slice(this.#dispatchesSeen)) {
+      const { node, iteration, attempt, blockId, runs } = dispatch;
       this.#traces.add(`${blockId}@${iteration}`);
       if (attempt > 0) this.#tally.count('dispatched again');
-      this.#mayBeGivenOut(this.#player.plan.nodes[node]!, `${node}/${iteration}/${attempt}`);
+      this.#mayBeGivenOut(
+        this.#player.plan.nodes[node]!,
+        `${node}/${iteration}/${attempt}/${runs}`,
+      );
     }
     // Error rows may have been dropped: what is left has been seen.
     for (const { blockId, iteration } of rows.slice(Math.min(this.#rowsSeen, rows.length))) {

@@ -152,6 +152,13 @@ describe('a retry of a saga', () => {
     });
   }
 
+  test('owes nothing of what a completed part of its action has caught', () => {
+    const inner = tryCatch('o', [tryCatch('i', [failing('x')], [work('y')])], []);
+    const player = play([saga('s', ['pay', [inner, work('charge')]])]);
+    player.after('fail y', 'fail charge').shows({ state: 'failed' });
+    player.after('retry').shows({ state: 'waiting', atWork: ['y'] });
+  });
+
   test('decides a race in its action by what cleans up, and takes back what completes', () => {
     const paid = [work('charge'), tryCatch('a', [noop('n')], [], [work('note')])];
     const action = race('r', paid, [work('other')]);
@@ -319,6 +326,7 @@ describe('a catch list that has failed when its block is cut off', () => {
     scope: [scope(work('refund'))],
     'try list': [tryCatch('u', [refund], [work('a')])],
     'try list with a finally list': [tryCatch('u', [refund], [work('a')], [noop('n')])],
+    'two lists': [tryCatch('u', [refund], [work('a')], [work('m'), work('last')])],
     'catch list': [undo([refund], [noop('n')], 'u')],
     action: [saga('s', ['pay', refund])],
   };
@@ -412,6 +420,7 @@ of scope | fail refund, cancel, ok note | refund | ok refund, ok note | cancelle
 of try list | cancel, fail refund | refund | ok refund, ok note | cancelled
 of try list | fail refund, ok a, cancel, ok note | | | cancelled
 of try list with a finally list | cancel, fail refund | refund | ok refund, ok note | cancelled
+of two lists | cancel, fail refund, ok m, fail last | last | ok last, ok refund, ok m, ok last, ok note | cancelled
 of catch list | cancel, fail refund | refund | ok refund, ok note | cancelled
 of action | cancel, fail refund | refund | ok refund, ok note | cancelled
 `)) {

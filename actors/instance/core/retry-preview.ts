@@ -24,7 +24,7 @@ import {
   STAYS_MAX,
 } from '../../../schema/explanation.js';
 import { isEnded } from '../../../schema/states.js';
-import { owesInList, owesWithin } from '../../../src/core/owed.js';
+import { owesInChildren, owesWithin } from '../../../src/core/owed.js';
 import { recordOf } from '../../../src/core/paths.js';
 import type { NodePlace, Plan, PlanNode } from '../../../src/core/plan-nodes.js';
 import type { Snapshot } from '../../../src/core/progress.js';
@@ -233,8 +233,7 @@ class Preview extends ExecutionWalk {
       if (branch === TRY_LIST) this.list(node.lists[branch]!, inTry);
       else {
         const owing = node.lists[TRY_LIST]!;
-        if (owesInList(this.run, owing, 'children'))
-          this.list(owing, { ...inTry, isCleanUp: true });
+        if (owesInChildren(this.run, owing)) this.list(owing, { ...inTry, isCleanUp: true });
         this.list(node.lists[branch]!, inCatch);
       }
     };

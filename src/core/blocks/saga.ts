@@ -18,7 +18,7 @@ import type { JsonObject } from '../../base/json.js';
 import { type CutBy, cutInside, endCut, hasOpenInside, isBeingCut } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import { failureMessage } from '../failures.js';
-import { isFailure, isListDone, owesInList } from '../owed.js';
+import { isFailure, isListDone, owesWithin } from '../owed.js';
 import type { NodePlace, PlannedExecution } from '../plan-nodes.js';
 import { reopenList } from '../runs-again.js';
 import { catchError } from '../scopes.js';
@@ -123,7 +123,7 @@ function resumed(run: Evaluation, node: SagaNode, kept: SagaRecord): SagaRecord 
   const { i, l, f, n, m } = kept;
   if (f === undefined || n === undefined) return { ...newRun(run, i), l };
   const failed = actionOf(n + 1);
-  const isCleaningUp = f === FAILED && owesInList(run, node.lists[failed] ?? [], 'all');
+  const isCleaningUp = f === FAILED && owesInside(run, node.lists[failed] ?? []);
   if (isCleaningUp || owesCompensation(run, node, n)) {
     // The kept record may stem from a saga that was being cut off, which no longer applies.
     const y = kept.y ?? run.failureAt(node, 'failed_by_request', 'the saga was cut off');
@@ -133,6 +133,9 @@ function resumed(run: Evaluation, node: SagaNode, kept: SagaRecord): SagaRecord 
   run.reset(node);
   return newRun(run, i + 1);
 }
+
+const owesInside = (run: PlannedExecution, list: readonly number[]): boolean =>
+  list.some((index) => owesWithin(run, run.plan.nodes[index]!));
 
 function hasNotCompensated(run: PlannedExecution, node: SagaNode, { f, n }: SagaRecord): boolean {
   return f !== undefined && owesCompensation(run, node, n!);

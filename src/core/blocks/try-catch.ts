@@ -18,7 +18,7 @@ import {
 } from '../../../schema/execution.js';
 import { cutInside, endCut, isBeingCut, keepOpen } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
-import { hasFailedIn, isDone, isListDone, owesInList } from '../owed.js';
+import { hasFailedIn, isDone, isListDone, owesInChildren } from '../owed.js';
 import { rangeOf } from '../paths.js';
 import type { NodePlace, Plan, PlannedExecution } from '../plan-nodes.js';
 import { reopenList, repeatList } from '../runs-again.js';
@@ -159,7 +159,7 @@ function newRecord(run: Evaluation): TryCatchRecord {
 function resumed(run: Evaluation, node: TryCatchNode, kept: TryCatchRecord): TryCatchRecord {
   const { p, f, m, y, z } = kept;
   const caught = m === undefined ? {} : { m };
-  const isOwed = owesInList(run, node.lists[TRY_LIST]!, 'children');
+  const isOwed = owesInChildren(run, node.lists[TRY_LIST]!);
   const begin = isOwed ? TRY_LIST : CATCH_LIST;
   if (p !== FINALLY_LIST) return { ...newRecord(run), p: m === undefined ? p : begin, ...caught };
   const hasFailed = z === 1 && !isListDone(run, node.lists[FINALLY_LIST]!);
