@@ -254,3 +254,36 @@ test('a tenant is sent as it is, or refused where a server would take it for ano
   }
   assert.throws(() => new Client({ url: server.url, apiKey: 'sk_\n' }), /apiKey must be printable/);
 });
+
+test('a request is not sent with the rest of a time that a wait has used up', async () => {
+  const busy: Answer = (response, asked) => {
+    UNKNOWN(response, asked);
+    // The process is busy for longer than all attempts may take.
+    setTimeout(() => {
+      const until = performance.now() + 600;
+      while (performance.now() < until);
+    }, 20);
+  };
+  const { server, client } = await world([busy, INSTANCE]);
+  const error = await refused(client.instances.get('i-1', { totalTimeoutMs: 500 }));
+  assert.deepEqual([error.code, server.asked.length], ['ENG_DATABASE_DOWN', 1]);
+});
+
+test('a run that is over while the server is silent names the instance, and not the request', async () => {
+  const starts_at = new Date(0).toISOString();
+  const collected = { id: 'i-1', deduplicated: false, collected: true, starts_at };
+  const pending = await world([answer(202, collected), silence]);
+  const late = await refused(pending.client.instances.run('order', {}, { timeout: 400 }));
+  const message = `instance i-1 did not end in time; it starts at ${starts_at}`;
+  assert.deepEqual([late.code, late.message], ['CLIENT_TIMEOUT', message]);
+  const known = await world([answer(201, { id: 'i-1', deduplicated: true }), silence]);
+  const other = await refused(known.client.instances.run('order', {}, { timeout: 100 }));
+  const outlook = 'instance i-1 did not end in time; it continues';
+  assert.deepEqual([other.code, other.message], ['CLIENT_TIMEOUT', outlook]);
+});
+
+test('a creation whose time is over is not repeated', async () => {
+  const { server, client } = await world([silence]);
+  const error = await refused(client.instances.run('order', {}, { timeout: 1_200 }));
+  assert.deepEqual([error.code, server.asked.length], ['CLIENT_TIMEOUT', 1]);
+});

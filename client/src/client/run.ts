@@ -91,7 +91,11 @@ export async function run<Results extends object>(
   const leftMs = () =>
     timeout === undefined ? undefined : Math.max(0, timeout - (performance.now() - startedAt));
   if (created.collected) await untilStarted(client, created, { ...call, timeout: leftMs() });
-  if (deduplicated) expectSame(id, ref, await client.sequenceOf(id, call));
+  if (deduplicated) {
+    const late = () => notInTime(id, 'it continues');
+    const ask = (within: AbortSignal) => client.sequenceOf(id, { ...call, signal: within });
+    expectSame(id, ref, await inTime({ signal, timeout: leftMs() }, late, ask));
+  }
   if ('outputs' in created) {
     const { state, outputs, failure } = created;
     if (state === 'completed') return { id, outputs: outputs as Results };
@@ -118,19 +122,50 @@ const LOOK_MS = 2_000;
 async function untilStarted(
   client: Pick<Running, 'pendingStart'>,
   { id, starts_at }: Pick<InstanceCreated, 'id' | 'starts_at'>,
-  { timeout = Number.POSITIVE_INFINITY, ...call }: WaitOptions,
+  { timeout, signal, ...call }: WaitOptions,
 ): Promise<void> {
-  const until = performance.now() + timeout;
   let startsAt = starts_at;
-  for (let late = 0; startsAt !== undefined; ) {
-    const dueMs = Date.parse(startsAt) - Date.now();
-    const lookMs = dueMs > 0 ? Math.min(dueMs, LOOK_MS) : backoffMs(late++);
-    await sleep(Math.min(lookMs, until - performance.now()), call.signal);
-    const totalTimeoutMs = until - performance.now();
-    if (totalTimeoutMs <= 0) throw notInTime(id, `it starts at ${startsAt}`);
-    startsAt = (await client.pendingStart(id, { ...call, totalTimeoutMs }))?.starts_at;
-  }
+  const late = () => notInTime(id, `it starts at ${startsAt}`);
+  await inTime({ timeout, signal }, late, async (within) => {
+    for (let looks = 0; startsAt !== undefined; ) {
+      const dueMs = Date.parse(startsAt) - Date.now();
+      await sleep(dueMs > 0 ? Math.min(dueMs, LOOK_MS) : backoffMs(looks++), within);
+      startsAt = (await client.pendingStart(id, { ...call, signal: within }))?.starts_at;
+    }
+    return true;
+  });
 }
+
+/**
+ * Ends the requests of `ask` when the time is over. They do not get the rest of the time as their own limit: which of
+ * the two ends first would decide which error the caller gets.
+ *
+ * @throws what `late` returns if the time is over before there is a result; the reason of the signal if it is aborted
+ */
+async function inTime<T>(
+  { timeout, signal }: Pick<WaitOptions, 'timeout' | 'signal'>,
+  late: () => EngineError,
+  ask: (within: AbortSignal) => Promise<T | undefined>,
+): Promise<T> {
+  const ending = new AbortController();
+  const leave = () => ending.abort(signal?.reason);
+  signal?.throwIfAborted();
+  signal?.addEventListener('abort', leave, { once: true });
+  const forget = timeout === undefined ? () => {} : after(timeout, () => ending.abort(TIME_OVER));
+  try {
+    const result = await ask(ending.signal);
+    if (result !== undefined) return result;
+  } catch (error) {
+    if (ending.signal.reason !== TIME_OVER) throw error;
+  } finally {
+    forget();
+    signal?.removeEventListener('abort', leave);
+  }
+  signal?.throwIfAborted();
+  throw late();
+}
+
+const TIME_OVER = new Error('the time is over');
 
 /** Below the time after which proxies commonly cut a request. */
 const WAIT_MS = 20_000;
@@ -153,12 +188,16 @@ async function createAndWait(
   if (!isKeyed || wait_ms <= 0) return client.create(body, options);
   const { idempotencyKey = crypto.randomUUID(), retries } = options;
   const keyed = { ...options, idempotencyKey };
+  const startedAt = performance.now();
   try {
     return await client.create(body, { ...keyed, retries: 0, query: { wait_ms } });
   } catch (error) {
     options.signal?.throwIfAborted();
     if (retries === 0 || !isPassing(error)) throw error;
-    return client.create(body, keyed);
+    if (options.totalTimeoutMs === undefined) return client.create(body, keyed);
+    const totalTimeoutMs = options.totalTimeoutMs - (performance.now() - startedAt);
+    if (totalTimeoutMs < SPARE_MS) throw error;
+    return client.create(body, { ...keyed, totalTimeoutMs });
   }
 }
 
@@ -177,25 +216,17 @@ export async function wait<Results extends object>(
   { timeout, signal, ...options }: WaitOptions,
 ): Promise<RunResult<Results>> {
   expectNumbers({ timeout });
-  const ending = new AbortController();
-  const leave = () => ending.abort();
-  signal?.throwIfAborted();
-  signal?.addEventListener('abort', leave, { once: true });
-  const forget = timeout === undefined ? () => {} : after(timeout, leave);
   const outputs: Record<string, JsonValue> = {};
-  try {
-    for await (const event of client.follow(id, { ...options, signal: ending.signal })) {
+  const late = () => notInTime(id, 'it continues');
+  const end = await inTime({ timeout, signal }, late, async (within) => {
+    for await (const event of client.follow(id, { ...options, signal: within })) {
       if (event.type === 'output') outputs[event.output.block_id] = event.output.output;
-      if (event.type !== 'done') continue;
-      if (event.state === 'completed') return { id, outputs: outputs as Results };
-      throw new InstanceFailedError(id, event.state, event.failure);
+      if (event.type === 'done') return event;
     }
-  } finally {
-    forget();
-    signal?.removeEventListener('abort', leave);
-  }
-  signal?.throwIfAborted();
-  throw notInTime(id, 'it continues');
+    return undefined;
+  });
+  if (end.state === 'completed') return { id, outputs: outputs as Results };
+  throw new InstanceFailedError(id, end.state, end.failure);
 }
 
 function notInTime(id: string, outlook: string): EngineError {

@@ -54,9 +54,12 @@ export async function send<T>(
 ): Promise<T> {
   const { totalTimeoutMs = Number.POSITIVE_INFINITY, signal } = sending;
   const deadline = performance.now() + totalTimeoutMs;
+  let last: EngineError | undefined;
   for (let tries = 0; ; tries++) {
     signal?.throwIfAborted();
     const leftMs = deadline - performance.now();
+    // Timers are late: the wait may have used up the time, and what failed says more than a request without any.
+    if (leftMs < 1 && last !== undefined) throw last;
     try {
       const timeoutMs = Math.min(sending.timeoutMs, leftMs);
       return await attempt(fetchOne, { ...sending, timeoutMs }, read);
@@ -65,6 +68,7 @@ export async function send<T>(
       if (tries >= sending.retries || !mayFollow(error, sending.isRepeatable)) throw error;
       const waitMs = backoffMs(tries, error.retryAfterMs);
       if (performance.now() + waitMs >= deadline) throw error;
+      last = error;
       await sleep(waitMs, signal);
     }
   }

@@ -28,6 +28,7 @@ from durable_workflow_engine import (
     models,
 )
 from durable_workflow_engine._model import encode
+from durable_workflow_engine._stream import Deadline, InstanceFollowing
 
 GREET = models.StepBlock(id="greet", handler="transform", params={"hello": "{{data.name}}"})
 WAIT = models.StepBlock(id="wait", handler="nobody-serves-this")
@@ -337,6 +338,22 @@ def test_run_waits_no_longer_than_it_is_told(client: Client) -> None:
 
     with pytest.raises(TimeoutError):
         asyncio.run(asynchronously())
+
+
+def test_the_end_of_a_wait_is_not_a_time_limit_of_a_request(client: Client) -> None:
+    class Ends(Deadline):
+        """Passes right after it was looked at."""
+
+        looks = 0
+
+        @property
+        def left(self) -> float:
+            self.looks += 1
+            return 0.2 if self.looks == 1 else -1
+
+    id = client.instances.create(sequence_id=stored(client, WAIT)).id
+    with pytest.raises(TimeoutError):
+        list(client.follow(InstanceFollowing(id), Ends()))
 
 
 def test_run_waits_for_the_start_of_collected_creations(client: Client) -> None:

@@ -119,13 +119,16 @@ class Deadline:
         """Seconds; negative when it has passed."""
         return self._at - time.monotonic()
 
-    def check(self) -> None:
-        """
+    def check(self) -> float:
+        """The seconds left, always more than 0: none is not a limit that a request can have.
+
         Raises:
             TimeoutError: it has passed.
         """
-        if self.left <= 0:
+        left = self.left
+        if left <= 0:
             raise TimeoutError
+        return left
 
     def outlasts(self, silence: float) -> bool:
         """Whether a connection that ends after this silence ends in time.

@@ -175,9 +175,9 @@ class AsyncClient(AsyncOperations):
         """
         deadline = deadline or Deadline()
         while not following.is_done:
-            deadline.check()
+            left = deadline.check()
             try:
-                async for event in self._events(following, deadline):
+                async for event in self._events(following, deadline, left):
                     for told in following.take(event):
                         yield told
                     if following.is_done:
@@ -192,9 +192,10 @@ class AsyncClient(AsyncOperations):
         self,
         following: Following,
         deadline: Deadline,
+        left: float,
     ) -> AsyncIterator[ServerSentEvent]:
         lines = Lines()
-        silence = min(deadline.left, SILENCE_MAX)
+        silence = min(left, SILENCE_MAX)
         arguments = stream_arguments(following, self._settings, silence)
         async with self._http.stream(**arguments) as response:
             if not response.is_success:

@@ -178,9 +178,9 @@ class Client(Operations):
         """
         deadline = deadline or Deadline()
         while not following.is_done:
-            deadline.check()
+            left = deadline.check()
             try:
-                for event in self._events(following, deadline):
+                for event in self._events(following, deadline, left):
                     for told in following.take(event):
                         yield told
                     if following.is_done:
@@ -195,9 +195,10 @@ class Client(Operations):
         self,
         following: Following,
         deadline: Deadline,
+        left: float,
     ) -> Iterator[ServerSentEvent]:
         lines = Lines()
-        silence = min(deadline.left, SILENCE_MAX)
+        silence = min(left, SILENCE_MAX)
         arguments = stream_arguments(following, self._settings, silence)
         with self._http.stream(**arguments) as response:
             if not response.is_success:
