@@ -5,7 +5,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -33,6 +33,8 @@ export async function bootstrap({ withUi = true } = {}) {
     say(`building ${target.name}`);
     // Taken before compiling: a file saved meanwhile makes the next start build again.
     const hash = hashOf(target);
+    // The compiler writes files also of sources with errors, which the stamp of before is not about.
+    rmSync(target.stamp, { force: true });
     await target.build((...args) => run(process.execPath, args));
     writeFileSync(target.stamp, hash);
   }

@@ -53,6 +53,7 @@ test('a cause is opened, one instance is retried first, and the outcome stays on
   await dialog.getByRole('button', { name: 'Retry 3 instances' }).click();
   await result.getByRole('button', { name: 'Done' }).click();
   const paced = retries.getByRole('row').filter({ hasText: 'Retry, 1 per minute' });
+  await paced.getByText(/^1 retried/).waitFor();
   await paced.getByRole('button', { name: 'Cancel' }).click();
   await paced.getByText('cancelled', { exact: true }).waitFor();
   await eventually(async () => {
