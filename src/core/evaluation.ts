@@ -161,7 +161,7 @@ export class Evaluation {
   #isExpected(node: NodePlace): boolean {
     if (node.parent < 0) return this.execution.x !== 1;
     const above = this.execution.o[node.parent];
-    if (above === undefined || above.x === 1) return false;
+    if (above === undefined || above.x === 1 || above.j !== undefined) return false;
     return this.plan.nodes[node.parent]!.kind.runsList(above, node.branch);
   }
 

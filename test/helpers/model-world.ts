@@ -160,11 +160,7 @@ export abstract class World {
 
   /** Until nothing is owed in the scope, or what is around it was cut off, too, and goes on without. */
   *untilPaid(scope: Scope, around = scope.around!): Run<void> {
-    yield* this.until(() => {
-      const owed = this.#owedIn(scope);
-      const isLeft = isCut(around) && owed.every(({ isAtWork }) => isAtWork !== true);
-      return owed.length === 0 || isLeft || undefined;
-    });
+    yield* this.until(() => this.#owedIn(scope).length === 0 || isCut(around) || undefined);
   }
 
   /** What is owed is done again. */

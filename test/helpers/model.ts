@@ -69,7 +69,7 @@ export class Model extends World {
       frame.end = yield* this.guarded(block, frame, { ...place, frame, reader: block.id });
       if (frame.end !== 'completed') yield* this.takeOver(frame, place);
       if (frame.end === 'completed') this.context.forgetError(block);
-      if (isCut(place.scope)) return 'cancelled';
+      if (isCut(place.scope) || frame.end === 'cancelled') return 'cancelled';
       if (frame.end === 'failed') return 'failed';
     }
     return 'completed';
@@ -98,7 +98,9 @@ export class Model extends World {
     const end = yield* this.within(scope, this.now + block.timeout, run);
     if (scope.by !== 'limit') return end;
     if (!frame.owes) for (const one of unpaidIn(frame)) one.unpaid!.owe();
-    yield* this.untilPaid(scope, place.scope);
+    // It goes on by itself, or only waits for what is inside.
+    if (frame.owes) yield* this.untilClean(frame, place.scope);
+    else yield* this.untilPaid(scope, place.scope);
     return 'failed';
   }
 

@@ -333,6 +333,7 @@ describe('a catch list that has failed when its block is cut off', () => {
   const FLOWS: Record<string, Block[]> = {
     guarded: [guarded],
     quick: [quick],
+    held: [race('r', [work('a'), work('b')], [quick])],
     'last list': [tryCatch('t', [noop('n')], [], [work('refund')])],
     scoped: [scope(plain)],
     plain: [plain],
@@ -376,6 +377,8 @@ rethrown | ok refund, cancel, ok note | | | cancelled
 # It has ended in a pause, in which the instance does not.
 quick | pause, fail refund, cancel | refund | ok refund | cancelled
 last list | pause, fail refund, cancel | refund | ok refund | cancelled
+# Nothing new begins in what is cut off, although it stays open.
+held | pause, ok a, fail refund, cancel | refund | ok refund | cancelled
 # It has ended, and something else is at work.
 branch | fail refund, cancel | refund | ok refund | cancelled
 branch in a scope | fail refund, cancel, ok other | refund | ok refund | cancelled
