@@ -24,7 +24,11 @@ export function notifyFamily(actor: LiveInstance, turn: Turn, before: InstanceSt
   const { record } = actor;
   const { state } = record.snapshot;
   const { parent_instance_id: parent } = record;
-  if (parent !== null && isEnd(state)) putFamilyMessage(actor, turn, parent, state);
+  if (parent !== null && isEnd(state)) {
+    // The parent has heard of the failure. If a retry of it was faster than this message, it starts another child.
+    const isGivenUp = state === 'cancelled' && before === 'failed';
+    putFamilyMessage(actor, turn, parent, isGivenUp ? 'gone' : state);
+  }
   const word = state === 'paused' ? 'pause' : before === 'paused' ? 'resume' : undefined;
   if (word === undefined) return;
   for (const { child } of openChildren(record.snapshot.execution)) {

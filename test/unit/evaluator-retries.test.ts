@@ -630,6 +630,7 @@ saga | ok charge, c owes, ok refund | clean_up c | c fails | failed, retry: char
 saga | ok charge, c owes, ok refund | clean_up c, clean_up c | c owes, retry, c fails | failed, retry: charge
 saga | ok charge, c owes, fail refund | clean_up c | c fails, ok refund | failed, retry: charge
 saga | ok charge, c owes, ok refund | clean_up c | c is cancelled | failed, retry: charge
+saga | ok charge, c owes, ok refund | clean_up c | c is gone | failed, retry: charge
 saga | ok charge, c fails, ok refund | start c | ok charge | running:
 # It was retried by itself, and is taken as it is: then it has to be taken back.
 no payment | c owes | clean_up c | c completes, ok back | failed, retry:

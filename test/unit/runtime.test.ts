@@ -430,6 +430,28 @@ test('a parent hears that a child which it retries is gone, wherever it lives', 
   assert.deepEqual(heard, [{ to_id: child, from_id: parent, id: 'note' }]);
 });
 
+test('a parent hears that a child is gone which is cancelled after it has failed', async () => {
+  const parent = '01950000-0000-7000-8000-000000000002';
+  const shard = new HandShard({ sequence: async () => SEQUENCE });
+  await shard.start();
+  const next_fire_at = isoTime(shard.now + 60_000);
+  shard.hint(creation(91, { ...INSTANCE, parent, body: { ...INSTANCE.body, next_fire_at } }));
+  const requests = [
+    ['instances.patchState', { state: 'running' }],
+    ['instances.patchState', { state: 'failed' }],
+    ['instances.signal', { signal_type: 'cancel' }],
+  ] as const;
+  const words: unknown[] = [];
+  for (const [operation, body] of requests) {
+    await shard.run();
+    await shard.ack();
+    shard.ask(operation, ID, body);
+    await shard.run();
+    words.push(...rowsOf(shard.units, 'familyMessage.set').map((row) => row.word));
+  }
+  assert.deepEqual(words, ['failed', 'gone']);
+});
+
 test('an instance that throws with a unit under way is back when that is settled', async () => {
   const shard = new HandShard({ sequence: async () => SEQUENCE });
   await shard.start();

@@ -66,7 +66,7 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
     // A repeated report of the failure before the retry.
     if (note !== undefined && note === record.k) return false;
     const { k: before, ...plain } = record;
-    if (isGone === true && before !== undefined) {
+    if (isGone === true && before !== undefined && !isCleanUpOnly(run, node)) {
       const { c: _gone, ...next } = plain;
       startNext(run, node, next);
       return true;
