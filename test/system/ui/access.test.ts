@@ -198,7 +198,7 @@ test('an approver answers, and that is all', async ({ page, context }) => {
   await question.getByRole('button', { name: 'Sell', exact: true }).click();
   await page
     .getByRole('status')
-    .getByText(/^Answered: Sell yacht to zoe/)
+    .getByText(/^Answered: Sell – Sell yacht to zoe/)
     .waitFor();
   // It stays where it was, so that a second click meets no other question.
   await question.getByText('answered: Sell').waitFor();

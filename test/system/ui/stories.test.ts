@@ -314,7 +314,7 @@ test('with the keyboard alone somebody finds a question, answers it, and gets ab
   const card = page.getByRole('listitem').filter({ hasText: customer });
   await tabTo(page, card.getByRole('button', { name: 'Sell', exact: true }));
   await page.keyboard.press('Space');
-  await told(page, /^Answered: Sell desk to kit/);
+  await told(page, /^Answered: Sell – Sell desk to kit/);
   await shop.until(id, 'completed');
 
   await open(page, server.api.url, `/instances/${shop.instances.everyKind}`, /^onboarding/);
