@@ -193,6 +193,31 @@ test('the lines of a tail keep still under the pointer, and say of when they are
   assert.equal(await page.getByText(/^as of/).textContent(), asOf);
 });
 
+test('what is typed into a filter just before the page is left does not lead back to it', async ({
+  page,
+}) => {
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route('**/assets/instance-*.js', async (route) => {
+    await held;
+    await route.continue();
+  });
+  await start(page, '/logs', 'Logs');
+  const link = page.getByRole('main').getByRole('listitem').getByRole('link').first();
+  await link.waitFor();
+  await page.getByLabel('Text').fill('no answer');
+  await link.click();
+  await page.waitForURL(/\/instances\//);
+  // A longer timer than that of the field, and begun later: it ends later.
+  await page.evaluate('new Promise((done) => setTimeout(done, 500))');
+  assert.match(page.url(), /\/instances\//);
+  release();
+  await page.getByRole('button', { name: 'Tail', exact: true }).waitFor();
+  assert.match(page.url(), /\/instances\/.*\/logs$/);
+});
+
 test('the log of all instances is searched, and leads to that of one, which is tailed', async ({
   page,
 }) => {
