@@ -17,7 +17,7 @@ export function machineOf<S extends string>(moves: Readonly<Record<S, readonly N
   };
 }
 
-/** The transitions of `PATCH /instances/{id}/state`. */
+/** The transitions of `PATCH /instances/{id}/state`. A state's place in the table is its code in stored audit entries. */
 const INSTANCE = machineOf({
   scheduled: ['running', 'paused', 'cancelled'],
   running: ['scheduled', 'waiting', 'completed', 'failed', 'paused', 'cancelled'],

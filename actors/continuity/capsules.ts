@@ -17,7 +17,7 @@ import { NONCE_BYTES } from '../../src/core/sealing/sealing.js';
 import type { Plans } from '../catalog/plans.js';
 import { dataOf } from '../instance/context-data.js';
 import { type LivePlace, placeSha256 } from '../instance/core/live-place.js';
-import { runtimeText } from '../instance/record.js';
+import { runtimeText } from '../instance/core/runtime-text.js';
 import type { Turn } from '../runtime/turn.js';
 import {
   CAPSULE_CONTENT_TYPE,

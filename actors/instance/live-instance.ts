@@ -86,8 +86,8 @@ export interface LiveInstance {
   timer: StoredTimer | undefined;
   /** While an instance is being created whose creator waits: its outputs as JSON, by block. */
   shown: Map<string, string> | undefined;
-  /** While the instance is being created: its audit entries as JSON, separated by commas. */
-  creationAudit: string | undefined;
+  /** While the instance is being created: its audit entries as JSON. */
+  creationAudit: string[] | undefined;
   /** The routing bits of its id, shared by the ids of its tasks and rows. */
   readonly route: number;
 }

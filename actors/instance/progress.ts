@@ -28,6 +28,7 @@ import type { Mutation } from '../../src/db/mutation.js';
 import type { StoredRow } from '../../src/db/table.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import type { Effect, TaskChange, Turn } from '../runtime/turn.js';
+import { entryText, hasOwnId } from './core/audit-entry.js';
 import { type OutputEffect, recordEffect, settleEffects } from './effects.js';
 import { endGates } from './gate-rows.js';
 import { type LiveInstance, nextId, stepKey } from './live-instance.js';
@@ -355,14 +356,12 @@ export function putAudit(actor: LiveInstance, turn: Turn, events: readonly Audit
   if (events.length === 0) return;
   const { record } = actor;
   turn.effects.push({ kind: 'audited', tenant: record.tenant_id });
-  let entries = actor.creationAudit ?? '';
+  const entries = actor.creationAudit ?? [];
   for (const event of events) {
-    entries += (entries === '' ? '' : ',') + entryText(nextId(actor), event);
+    const id = hasOwnId(entries.length) ? actor.env.ids.first(actor.route) : undefined;
+    entries.push(entryText(id, event));
   }
-  if (actor.creationAudit !== undefined) {
-    actor.creationAudit = entries;
-    return;
-  }
+  if (actor.creationAudit !== undefined) return;
   record.audit_count += 1;
   turn.put(
     AUDIT.insert,
@@ -371,30 +370,9 @@ export function putAudit(actor: LiveInstance, turn: Turn, events: readonly Audit
       instance_id: record.id,
       seq: record.audit_count,
       tenant_id: record.tenant_id,
-      entries: `[${entries}]`,
+      entries: `[${entries.join(',')}]`,
       created_at: isoTime(actor.env.stamp()),
     }),
-  );
-}
-
-/**
- * As text, which is cheaper; every creation has some entries. A transition without more is `[id, from, to]`. Readers add
- * what is missing (`entryOf`).
- */
-function entryText(id: string, event: AuditEvent): string {
-  const { eventType, fromState, toState, blockId, details, failure } = event;
-  const more = blockId ?? details ?? failure;
-  if (eventType === 'state_transition' && fromState !== undefined && more === undefined) {
-    return `["${id}","${fromState}","${toState}"]`;
-  }
-  return (
-    `{"id":"${id}"` +
-    (eventType === 'state_transition' ? '' : `,"event_type":"${eventType}"`) +
-    (fromState === undefined ? '' : `,"from_state":"${fromState}"`) +
-    (toState === undefined ? '' : `,"to_state":"${toState}"`) +
-    (blockId === undefined ? '' : `,"block_id":${JSON.stringify(blockId)}`) +
-    (details === undefined ? '' : `,"details":${JSON.stringify(details)}`) +
-    (failure === undefined ? '}' : `,"failure":${JSON.stringify(failure)}}`)
   );
 }
 

@@ -6,7 +6,7 @@ import { type Execution, emptyExecution, WAITS_FOR_SLOT } from '../../schema/exe
 import type { Failure } from '../../schema/failure.js';
 import { PRIORITIES, priorityRank } from '../../schema/states.js';
 import { unprocessable } from '../../src/base/errors.js';
-import { type JsonObject, type JsonValue, textOfJson } from '../../src/base/json.js';
+import { type JsonObject, type JsonValue, objectText, textOfJson } from '../../src/base/json.js';
 import { LazyMap } from '../../src/base/lazy-map.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/base/time.js';
 import { cancelEvents } from '../../src/core/cancel-on.js';
@@ -26,6 +26,7 @@ import { stamped, targetOf } from '../release/attribution.js';
 import type { Route } from '../release/core/routes.js';
 import type { NamedId, SequenceName } from '../runtime/sequence-name.js';
 import { type DataColumns, dataOf, patchText } from './context-data.js';
+import { runtimeText, storedRuntime } from './core/runtime-text.js';
 import type { InstanceRow } from './loads.js';
 import type { Fence } from './orders.js';
 import type { RawSections } from './raw-sections.js';
@@ -243,10 +244,10 @@ export function changeOf(record: InstanceRecord, isNewData: boolean): readonly [
   return [change, rowOf(change, cells)];
 }
 
-/** The row of `instance.insert` and `instance.insertChild`. The audit is JSON with commas, the schedule an id. */
+/** The row of `instance.insert` and `instance.insertChild`. @param schedule the id of the one that has started it */
 export function wholeLine(
   record: InstanceRecord,
-  creationAudit = '',
+  creationAudit: readonly string[] = [],
   schedule: string | null = null,
 ): string {
   const { snapshot, context_audit: audit, raw } = record;
@@ -264,13 +265,13 @@ export function wholeLine(
     data: sectionText(snapshot.data, raw?.body.context?.data, raw?.texts.data),
     config: sectionText(snapshot.config, raw?.body.context?.config, raw?.texts.config),
     context_audit: audit.length === 0 ? '[]' : JSON.stringify(audit),
-    runtime: storedRuntime(record),
+    runtime: storedRuntime(record.id, record.created_at, snapshot.runtime),
     execution: JSON.stringify(snapshot.execution),
     concurrency_key: record.concurrency_key,
     max_concurrency: record.max_concurrency,
     idempotency_key: record.idempotency_key,
     parent_instance_id: record.parent_instance_id,
-    creation_audit: creationAudit === '' ? null : `[${creationAudit}]`,
+    creation_audit: creationAudit.length === 0 ? null : `[${creationAudit.join(',')}]`,
     signal_count: record.signal_count,
     audit_count: record.audit_count,
     end_outputs: record.end_outputs,
@@ -292,7 +293,7 @@ function progressCells(record: InstanceRecord) {
     id,
     state: snapshot.state,
     next_fire_at: isoTimeOrNull(snapshot.nextFireAt),
-    runtime: storedRuntime(record),
+    runtime: storedRuntime(record.id, record.created_at, snapshot.runtime),
     execution: JSON.stringify(snapshot.execution),
     signal_count,
     audit_count,
@@ -303,42 +304,9 @@ function progressCells(record: InstanceRecord) {
   };
 }
 
-const STARTED = '"started_at":';
-
-/** At the end of a name, of which there are two. In a string the quotation mark would be escaped. */
-const AT_CREATION = 'started_at":0';
-
-/**
- * Without the id of the instance, with which it begins once it is started. A time of the start that is the time of the
- * creation is 0.
- */
-function storedRuntime({ snapshot: { id, runtime }, created_at }: InstanceRecord): string {
-  const text = objectText(runtime);
-  const start = `{"instance_id":"${id}",`;
-  if (!text.startsWith(start + STARTED)) return text;
-  return `{${text.slice(start.length)}`.replaceAll(`started_at":"${created_at}"`, AT_CREATION);
-}
-
-/** The whole runtime of a row. */
-export function runtimeText(
-  id: string,
-  { runtime, created_at }: Pick<InstanceRow, 'runtime' | 'created_at'>,
-): string {
-  const isWhole = !runtime.startsWith(`{${STARTED}`) || runtime.includes('"instance_id":');
-  if (isWhole) return runtime;
-  const text = runtime.replaceAll(AT_CREATION, `started_at":"${created_at}"`);
-  return `{"instance_id":"${id}",${text.slice(1)}`;
-}
-
 /** @param text used if the section is still `raw`, the one of the request */
 function sectionText(section: JsonObject, raw: unknown, text: string | undefined): string {
   return (section === raw ? text : undefined) ?? objectText(section);
-}
-
-/** Calling JSON.stringify costs more than the check for an empty object. */
-export function objectText(object: JsonObject): string {
-  for (const _ in object) return JSON.stringify(object);
-  return '{}';
 }
 
 export function priorityLabel(rank: number): string {

@@ -36,7 +36,7 @@ type StateBefore = Readonly<ReturnType<typeof stateBefore>>;
 
 /** Creates the instance in one unit with everything that happens before its first commit. */
 export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress): void {
-  actor.creationAudit = '';
+  actor.creationAudit = [];
   const { record } = actor;
   const { snapshot } = record;
   const begunAt = record.created_at;

@@ -3,20 +3,15 @@
  * so that a list of large contexts is not parsed. Pure.
  */
 
-import { type JsonObject, textOfJson } from '../../src/base/json.js';
+import { type JsonObject, objectText, textOfJson } from '../../src/base/json.js';
 import { isoTimeOrNull } from '../../src/base/time.js';
 import { NOTE_MARK } from '../../src/core/progress.js';
 import { columnsBut, type StoredRow } from '../../src/db/table.js';
 import { dataText } from './context-data.js';
+import { runtimeText } from './core/runtime-text.js';
 import type { ListedOutput } from './loads.js';
 import { CHECKPOINTS } from './output-tables.js';
-import {
-  failureOf,
-  type InstanceRecord,
-  objectText,
-  priorityLabel,
-  runtimeText,
-} from './record.js';
+import { failureOf, type InstanceRecord, priorityLabel } from './record.js';
 import { INSTANCES } from './tables.js';
 import { WORKER_TASKS } from './task-tables.js';
 import {

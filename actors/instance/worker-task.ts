@@ -41,6 +41,7 @@ export function newTask(
   previous: WorkerTaskRecord | undefined,
   now: UnixMs,
 ): WorkerTaskRecord & { readonly ownership_epoch: number | null } {
+  const { runs } = dispatch;
   return {
     id,
     instance_id: owner.id,
@@ -54,12 +55,8 @@ export function newTask(
     overlay: dispatch.overlay && JSON.stringify(dispatch.overlay),
     secrets: dispatch.secrets === undefined ? null : JSON.stringify(dispatch.secrets),
     attempt: dispatch.attempt,
-    idempotency_key: stepIdempotencyKey(
-      owner.id,
-      dispatch.blockId,
-      dispatch.iteration,
-      dispatch.runs,
-    ),
+    idempotency_key:
+      runs === 0 ? null : stepIdempotencyKey(owner.id, dispatch.blockId, dispatch.iteration, runs),
     timeout_ms: dispatch.timeoutMs,
     priority: owner.priority,
     created_at: isoTime(now),
@@ -82,7 +79,7 @@ export function newTask(
   };
 }
 
-/** Tasks older than this column have the key of the first run. */
+/** That of the first run is not stored. */
 export function taskIdempotencyKey(
   task: Pick<WorkerTaskRow, 'idempotency_key' | 'instance_id' | 'block_id' | 'iteration'>,
 ): string {

@@ -359,7 +359,7 @@ export class Cron {
     const body = { ...bodyOf(row, run), sequence_id };
     const record = newRecord({ id, body, route }, now, plan);
     const rank = rankOf(record.priority);
-    const line = wholeLine(record, '', row.id);
+    const line = wholeLine(record, [], row.id);
     turn.put(INSTANCE.insert, id, line);
     const timer = { instance_id: id, fire_at: isoTime(now), recover: false, rank };
     turn.put(TIMER.set, id, timer);

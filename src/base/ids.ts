@@ -10,6 +10,8 @@ import type { UnixMs } from './time.js';
 export interface IdGenerator {
   /** @param route the 16 routing bits of the owner, 0 … 65535 */
   next(route: number): string;
+  /** The first id of a series, whose others differ in their fourth group: 8000, 8001, … up to bfff. */
+  first(route: number): string;
 }
 
 /** Further ids of a millisecond use the time of the next one. */
@@ -22,24 +24,26 @@ export function createIdGenerator(now: () => UnixMs, random32: () => number): Id
   let counter = 0;
   // Digits are written in place: concatenating strings takes five times the memory.
   const digits = Buffer.from(FIRST_ID, 'latin1');
+  const make = (route: number, variant: number) => {
+    const ms = Math.floor(now());
+    if (ms > lastMs) {
+      lastMs = ms;
+      counter = 0;
+      writeTime(digits, lastMs);
+    } else if (++counter >= IDS_PER_MS) {
+      lastMs += 1;
+      counter = 0;
+      writeTime(digits, lastMs);
+    }
+    writeHex(digits, 15, 3, counter);
+    writeHex(digits, 19, 4, variant);
+    writeHex(digits, 24, 8, random32());
+    writeHex(digits, 32, 4, route);
+    return digits.toString('latin1');
+  };
   return {
-    next(route) {
-      const ms = Math.floor(now());
-      if (ms > lastMs) {
-        lastMs = ms;
-        counter = 0;
-        writeTime(digits, lastMs);
-      } else if (++counter >= IDS_PER_MS) {
-        lastMs += 1;
-        counter = 0;
-        writeTime(digits, lastMs);
-      }
-      writeHex(digits, 15, 3, counter);
-      writeHex(digits, 19, 4, 0x8000 | (random32() & 0x3fff));
-      writeHex(digits, 24, 8, random32());
-      writeHex(digits, 32, 4, route);
-      return digits.toString('latin1');
-    },
+    next: (route) => make(route, 0x8000 | (random32() & 0x3fff)),
+    first: (route) => make(route, 0x8000),
   };
 }
 

@@ -21,6 +21,12 @@ export function textOfJson(value: JsonValue): string {
   return lastText;
 }
 
+/** Calling JSON.stringify costs more than the check for an empty object. */
+export function objectText(object: JsonObject): string {
+  for (const _ in object) return JSON.stringify(object);
+  return '{}';
+}
+
 /** Own properties only, so that a path such as `constructor.prototype` finds nothing. */
 export function ownValue(object: JsonObject, key: string): JsonValue | undefined {
   return Object.hasOwn(object, key) ? object[key] : undefined;

@@ -407,9 +407,10 @@ describe('instances', () => {
     });
   });
 
-  test('a transition is stored as its id and states, or without its type and empty details', async () => {
+  test('a transition is stored as its id and the codes or names of its states, or without its type and details', async () => {
     const states = { from_state: 'scheduled', to_state: 'running' };
     const forms = [
+      (id: string) => [id, 0, 1],
       (id: string) => [id, states.from_state, states.to_state],
       (id: string) => ({ id, ...states }),
     ];
@@ -417,19 +418,33 @@ describe('instances', () => {
       const { id: instance_id } = await stored();
       const id = newId();
       const created_at = isoTime(T0 + 1);
-      const entries = [form(id), { id: newId(), event_type: 'step', details: { number: 1 } }];
+      const later = newId();
+      const entries = [
+        form(id),
+        { event_type: 'step', details: { number: 1 } },
+        [1, 2],
+        { id: later, event_type: 'step', details: { number: 2 } },
+      ];
       await put('audit.insert', { instance_id, seq: 1, tenant_id: 'acme', created_at, entries });
       const params = { id: instance_id };
       const { body } = await ask<{ id: string }[]>('instances.audit', { params });
-      const entry = { id, ...states, instance_id, tenant_id: 'acme', created_at };
-      assert.deepEqual(
-        body.find((one) => one.id === id),
-        { ...entry, event_type: 'state_transition', details: {} },
-      );
+      const following = (place: number) => `${id.slice(0, 19)}800${place}${id.slice(23)}`;
+      const common = { instance_id, tenant_id: 'acme', created_at };
+      const transition = { ...common, event_type: 'state_transition', details: {} };
+      const step = (number: number) => ({ ...common, event_type: 'step', details: { number } });
+      assert.deepEqual(body.slice(0, 4), [
+        { id: later, ...step(2) },
+        { id: following(2), ...transition, from_state: 'running', to_state: 'waiting' },
+        { id: following(1), ...step(1) },
+        { id, ...transition, ...states },
+      ]);
       const timeline = await ask<{ state_transitions: unknown[] }>('instances.timeline', {
         params,
       });
-      assert.deepEqual(timeline.body.state_transitions.at(-1), { ...states, at: created_at });
+      assert.deepEqual(timeline.body.state_transitions.slice(-2), [
+        { ...states, at: created_at },
+        { from_state: 'running', to_state: 'waiting', at: created_at },
+      ]);
     }
   });
 });

@@ -92,12 +92,19 @@ export class FeedReader {
 }
 
 function entriesIn(row: Row, instance: string, packed: unknown): Entry[] {
-  const entries = (packed ?? []) as readonly ({ readonly id: string } | readonly string[])[];
-  return entries.map((entry) => {
-    const id = 'id' in entry ? entry.id : String(entry[0]);
+  const entries = (packed ?? []) as readonly (Readonly<{ id?: string }> | readonly unknown[])[];
+  const first = entries[0] === undefined ? '' : (idIn(entries[0]) ?? '');
+  return entries.map((entry, place) => {
+    const following = `${first.slice(0, 19)}${(0x8000 + place).toString(16)}${first.slice(23)}`;
+    const id = idIn(entry) ?? following;
     if (routeOf(id) !== routeOf(instance)) throw new Violation(`entry ${id} is astray`, instance);
     return { at: String(row.created_at), id, instance };
   });
+}
+
+function idIn(entry: Readonly<{ id?: string }> | readonly unknown[]): string | undefined {
+  if ('id' in entry) return entry.id;
+  return Array.isArray(entry) && entry.length === 3 ? String(entry[0]) : undefined;
 }
 
 function isAfter(one: Entry, other: Entry): boolean {

@@ -2,9 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { runtimeText } from '../../actors/instance/core/runtime-text.js';
 import { AUDIT, OUTPUT } from '../../actors/instance/output-tables.js';
-import { newRecord, runtimeText, wholeLine } from '../../actors/instance/record.js';
+import { newRecord, wholeLine } from '../../actors/instance/record.js';
 import { INSTANCE, TIMER } from '../../actors/instance/tables.js';
+import type { JsonObject } from '../../src/base/json.js';
 import { isoTime } from '../../src/base/time.js';
 import { isLine, laidOver, rowOf, rowText } from '../../src/db/lines.js';
 import { RowsBuffer } from '../../src/db/writer-session.js';
@@ -83,25 +85,63 @@ test('the line of an instance has what its object has', () => {
   assert.deepEqual(readRow('instance.insert', line), row);
 });
 
-test('of the runtime, its id and times of the start that are those of the creation follow from the row', () => {
+test('the runtime of a started instance is stored without what follows from its row', () => {
   const body = { sequence_id: ID, tenant_id: 'acme', namespace: 'default' };
   const record = newRecord({ id: ID, body }, Date.parse(AT), undefined);
+  const storedAs = (runtime: JsonObject) => {
+    record.snapshot.runtime = runtime;
+    return JSON.stringify(readRow('instance.insert', wholeLine(record)).runtime);
+  };
+  const readBack = (runtime: string) => JSON.parse(runtimeText(ID, { runtime, created_at: AT }));
   const later = isoTime(Date.parse(AT) + 1);
-  for (const [started, step] of [
-    [AT, AT],
-    [AT, later],
-    [later, later],
-  ] as const) {
-    // A name that looks like a time of the start, and like a stored one.
-    const current_step = `started_at":"${AT}", started_at":0`;
-    const members = { current_step, attempt: 0, current_step_started_at: step };
-    record.snapshot.runtime = { instance_id: ID, started_at: started, ...members };
-    const { runtime } = readRow('instance.insert', wholeLine(record));
-    const stored = (time: string) => (time === AT ? 0 : time);
-    const times = { started_at: stored(started), current_step_started_at: stored(step) };
-    assert.deepEqual(runtime, { ...members, ...times });
-    const row = { runtime: JSON.stringify(runtime), created_at: AT };
-    assert.deepEqual(JSON.parse(runtimeText(ID, row)), record.snapshot.runtime);
+  // A name that looks like a time of the start, and like a stored one.
+  for (const current_step of ['pack', `started_at":"${AT}", started_at":0`]) {
+    for (const [started, since] of [
+      [AT, AT],
+      [AT, later],
+      [later, later],
+    ] as const) {
+      const usual = {
+        ...{ instance_id: ID, started_at: started, current_step, attempt: 0 },
+        ...{ current_step_started_at: since, total_steps_executed: 3 },
+      };
+      const code = (time: string) => (time === AT ? 0 : time);
+      const stored = storedAs(usual);
+      assert.equal(stored, JSON.stringify([code(started), current_step, code(since), 3]));
+      assert.deepEqual(readBack(stored), usual);
+
+      // What engines up to migration 0057 have stored.
+      const { instance_id: _, ...members } = usual;
+      const times = { started_at: code(started), current_step_started_at: code(since) };
+      assert.deepEqual(readBack(JSON.stringify({ ...members, ...times })), usual);
+    }
+  }
+});
+
+test('any other runtime is stored as it is', () => {
+  const body = { sequence_id: ID, tenant_id: 'acme', namespace: 'default' };
+  const record = newRecord({ id: ID, body }, Date.parse(AT), undefined);
+  const started = { instance_id: ID, started_at: AT };
+  const usual = {
+    ...{ ...started, current_step: 'a', attempt: 0 },
+    ...{ current_step_started_at: AT, total_steps_executed: 1 },
+  };
+  const others: JsonObject[] = [
+    {},
+    { dry_run: true },
+    started,
+    { ...usual, attempt: 1 },
+    { ...usual, dry_run: true },
+    { ...usual, cancelling: { since: AT } },
+    { ...usual, instance_id: ID.replace('a', 'b') },
+    { ...usual, total_steps_executed: null },
+  ];
+  for (const runtime of others) {
+    record.snapshot.runtime = runtime;
+    const { runtime: stored } = readRow('instance.insert', wholeLine(record));
+    assert.deepEqual(stored, runtime);
+    const text = runtimeText(ID, { runtime: JSON.stringify(stored), created_at: AT });
+    assert.deepEqual(JSON.parse(text), runtime);
   }
 });
 

@@ -216,12 +216,13 @@ test('ids of one generator are valid, unique and ordered, and carry their routin
   const made: string[] = [];
   for (let i = 0; i < 10_000; i++) {
     if (i % 5_000 === 0) now += 1;
-    made.push(ids.next(i & 0xffff));
+    made.push(i % 3 === 0 ? ids.first(i & 0xffff) : ids.next(i & 0xffff));
   }
   const form = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
   assert.ok(made.every((id) => form.test(id)));
   assert.deepEqual([...new Set(made)].sort(), made);
   assert.ok(made.every((id, index) => routeOf(id) === (index & 0xffff)));
+  assert.ok(made.every((id, index) => index % 3 !== 0 || id.slice(19, 23) === '8000'));
 });
 
 test('an id made for a shard falls on it', (t) => {

@@ -168,8 +168,8 @@ const NOTED_AT = '2026-01-02T03:04:05.678Z';
 
 const OVERLAY = { item: 'i "1"' };
 
-const FULL = {
-  ...newTask(
+const madeIn = (runs: number) =>
+  newTask(
     ID,
     { id: ID, tenant_id: 't "1"', priority: 1, ownership_epoch: 7 },
     {
@@ -177,11 +177,14 @@ const FULL = {
       ...{ external: true, queueName: 'queue\\1', timeoutMs: 5_000_000_000, secrets: [] },
       params: { amount: 5, note: 'ä "b"' },
       overlay: OVERLAY,
-      runs: 0,
+      runs,
     },
     undefined,
     Date.parse(NOTED_AT),
-  ),
+  );
+
+const FULL = {
+  ...madeIn(0),
   state: 'failed' as const,
   worker_id: 'w "1"',
   claim_epoch: 2,
@@ -212,11 +215,17 @@ test('the record of a task has the fields of its shape, in their order', () => {
   });
 });
 
-test('a task from before there were keys has that of a step that was never begun anew', () => {
+test('the idempotency key of a step that was begun anew is stored, that of its first run follows', () => {
   const keyOf = (task: WorkerTaskRecord) =>
     JSON.parse(wireTask(task, CONTEXT, null)).idempotency_key;
-  assert.equal(keyOf(FULL), FULL.idempotency_key);
-  assert.equal(keyOf({ ...FULL, idempotency_key: null }), FULL.idempotency_key);
+  for (const runs of [0, 1, 2]) {
+    const key = stepIdempotencyKey(ID, 'block "1"', '0.1', runs);
+    const task = madeIn(runs);
+    assert.equal(task.idempotency_key, runs === 0 ? null : key);
+    assert.equal(keyOf(task), key);
+    // Before migration 0058 all were stored.
+    assert.equal(keyOf({ ...task, idempotency_key: key }), key);
+  }
 });
 
 test('what a task does not have is left out of its record, or null', () => {

@@ -10,7 +10,7 @@ import { isoTime, type UnixMs } from '../../../src/base/time.js';
 import { withClient } from '../../../src/db/pool.js';
 import type { Query } from '../../../src/db/reads/query.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
-import { type AuditRow, auditText, ENTRY_ID } from '../../instance/front/audit-reads.js';
+import { type AuditRow, auditText, entryId } from '../../instance/front/audit-reads.js';
 import { type ChangePlace, placeBefore } from '../core/change-cursor.js';
 
 export interface ChangeEntry extends ChangePlace {
@@ -70,9 +70,7 @@ async function readWindow(
   { tenant, after, below, limit, bytesMax }: Required<ChangesRequest>,
 ): Promise<{ readonly entries: readonly ChangeEntry[]; readonly isCut: boolean }> {
   const entries: ChangeEntry[] = [];
-  const { texts, isCut } = await reads.batch<
-    AuditRow & Readonly<Record<'id' | 'instance_id', string>>
-  >({
+  const { texts, isCut } = await reads.batch<AuditRow & { readonly instance_id: string }>({
     // One more than wanted shows whether there are more.
     query: changesQuery(tenant, after, below, limit + 1),
     toText: (row) => {
@@ -108,13 +106,17 @@ export function changesQuery(
   below: UnixMs,
   limit: number,
 ): Query {
-  const entries = (from: string, instance: string, packed: string) =>
-    `(select ${ENTRY_ID} as id, ${instance} as instance_id, tenant_id, entry, ` +
-    `created_at from ${from} cross join lateral json_array_elements(${packed}) as e(entry) ` +
-    'where tenant_id = $1::text and created_at >= $2::timestamptz ' +
-    'and created_at < $4::timestamptz ' +
-    `and (created_at, ${ENTRY_ID}) > ($2::timestamptz, $3::uuid) ` +
-    `order by created_at, ${ENTRY_ID} limit $5::bigint)`;
+  const entries = (from: string, instance: string, packed: string) => {
+    const id = entryId(packed);
+    return (
+      `(select ${id} as id, ${instance} as instance_id, tenant_id, entry, created_at ` +
+      `from ${from} cross join lateral json_array_elements(${packed}) with ordinality ` +
+      'as e(entry, place) where tenant_id = $1::text and created_at >= $2::timestamptz ' +
+      'and created_at < $4::timestamptz ' +
+      `and (created_at, ${id}) > ($2::timestamptz, $3::uuid) ` +
+      `order by created_at, ${id} limit $5::bigint)`
+    );
+  };
   return {
     text:
       'select id, instance_id, tenant_id, entry, created_at from (' +

@@ -1,22 +1,29 @@
 /** The newest audit entries of one instance. Rows are read backwards by their primary key. */
 
-import type { AuditEntry } from '../../../schema/instance.js';
 import { lookup, TRY_LATER } from '../../../src/db/reads/lookup.js';
 import { orderOf } from '../../../src/db/reads/order.js';
 import { Conditions, type PageBounds } from '../../../src/db/reads/query.js';
 import type { PageRequest } from '../../../src/db/reads/reader.js';
 import type { StoredRow } from '../../../src/db/table.js';
+import { entryIn } from '../core/audit-entry.js';
 import type { AUDIT_LOG } from '../output-tables.js';
 
 export interface AuditRow extends StoredRow<typeof AUDIT_LOG, 'tenant_id' | 'created_at'> {
+  readonly id: string;
   /** The text of a stored entry. */
   readonly entry: string;
 }
 
-/** Most entries are transitions, which are stored as `[id, from, to]`, or without their type; absent members may be null. */
+/** Of a stored entry: see `entryText`. */
 const EVENT_TYPE = "coalesce(entry ->> 'event_type', 'state_transition')";
-export const ENTRY_ID = "coalesce(entry ->> 'id', entry ->> 0)::uuid";
-type StoredAuditEntry = Omit<AuditEntry, 'instance_id' | 'tenant_id' | 'created_at'>;
+
+/** The id of an `entry`, its own or one that follows from the first one's (`entryText`). @param entries their column */
+export function entryId(entries: string): string {
+  const first = `coalesce(${entries} -> 0 ->> 'id', ${entries} -> 0 ->> 0)`;
+  const following = `overlay(${first} placing to_hex(32767 + place) from 20 for 4)`;
+  return `coalesce(entry ->> 'id', case when entry ->> 2 is not null then entry ->> 0 end, ${following})::uuid`;
+}
+
 /** State transitions in a timeline, which are not paged. */
 const TRANSITIONS_MAX = 1_000;
 
@@ -30,10 +37,10 @@ function newest(condition: string): string {
     `from ${from} cross join lateral json_array_elements(entries) with ordinality ` +
     `as e(entry, place) where ${key} = $1::uuid ${condition}`;
   return (
-    'select seq, place::integer as place, tenant_id, entry, created_at ' +
-    'from ((select seq, place, tenant_id, entry, created_at ' +
+    `select seq, place::integer as place, ${entryId('entries')} as id, tenant_id, entry, created_at ` +
+    'from ((select seq, place, tenant_id, entry, entries, created_at ' +
     `${entries('audit_log', 'instance_id')} order by seq desc, place desc limit $2::bigint) ` +
-    'union all select seq, place, tenant_id, entry, created_at ' +
+    'union all select seq, place, tenant_id, entry, entries, created_at ' +
     `${entries('(select id, 0 as seq, tenant_id, created_at, creation_audit as entries from instances) i', 'id')}` +
     ') audit order by seq desc, place desc limit $2::bigint'
   );
@@ -65,7 +72,7 @@ export function transitionList(instanceId: string): PageRequest<AuditRow> {
   return {
     query: { text, values: [instanceId, TRANSITIONS_MAX] },
     toText: (row) => {
-      const { from_state, to_state } = entryOf(row);
+      const { from_state, to_state } = entryIn(row.entry);
       const [from, to] = [from_state ?? undefined, to_state ?? undefined];
       return JSON.stringify({ from_state: from, to_state: to, at: row.created_at });
     },
@@ -79,17 +86,10 @@ export const recentMoves = lookup<AuditRow>(
   newest(`and ${EVENT_TYPE} in ('state_transition', 'step_retried')`),
 );
 
-export function entryOf(row: AuditRow): StoredAuditEntry {
-  const stored = JSON.parse(row.entry);
-  const [id, from_state, to_state] = Array.isArray(stored) ? stored : [];
-  const members = id === undefined ? stored : { id, from_state, to_state };
-  return { event_type: 'state_transition', details: {}, ...members };
-}
-
 export function auditText(instanceId: string, row: AuditRow): string {
-  const entry = entryOf(row);
+  const entry = entryIn(row.entry);
   return JSON.stringify({
-    id: entry.id,
+    id: row.id,
     instance_id: instanceId,
     tenant_id: row.tenant_id,
     event_type: entry.event_type,

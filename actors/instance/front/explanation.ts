@@ -11,10 +11,11 @@ import type { WaitFacts } from '../../../src/core/waits.js';
 import { lookup } from '../../../src/db/reads/lookup.js';
 import type { Reads } from '../../../src/db/reads.js';
 import { type FrontDeps, jsonReply, type Operation } from '../../../src/http/operation.js';
+import { entryIn } from '../core/audit-entry.js';
 import { type ExplanationContext, explain, type Poller } from '../core/explanation.js';
 import type { InstanceStatus } from '../waits.js';
 import { promptsOf } from './approvals.js';
-import { entryOf, recentMoves } from './audit-reads.js';
+import { recentMoves } from './audit-reads.js';
 import { POLLERS } from './pollers.js';
 import type { RetryPreviews } from './retry-previews.js';
 
@@ -56,7 +57,7 @@ async function contextOf(
   return {
     now: now(),
     moves: moves.map((row) => {
-      const { to_state, block_id, details } = entryOf(row);
+      const { to_state, block_id, details } = entryIn(row.entry);
       return { to_state, block_id, details: details as JsonObject, at: row.created_at };
     }),
     pollers,
