@@ -67,10 +67,10 @@ export function parseJson(text: string, limits: JsonLimits = DEFAULT_JSON_LIMITS
   if (!text.isWellFormed()) {
     return { ok: false, problem: hazardProblem(text, halfPair(text.search(/\p{Surrogate}/u))) };
   }
-  if (isSuspicious(text, limits)) {
-    const hazard = findHazard(text, limits);
-    if (hazard !== undefined) return { ok: false, problem: hazardProblem(text, hazard) };
-  }
+  const hazard =
+    (mayBeDeep(text, limits) ? tooDeep(text, limits) : undefined) ??
+    (isSuspicious(text) ? valueHazard(text, limits) : undefined);
+  if (hazard !== undefined) return { ok: false, problem: hazardProblem(text, hazard) };
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -194,15 +194,16 @@ const RISKY_ESCAPE = /\\u(?:0000|[dD][89a-fA-F])/;
  */
 const RISKY_NUMBER = /[:,[ \t\n\r]-?\d(?:[\d.]{15}|[\d.]{0,14}[eE])/;
 
-/** False only for texts without a hazard. */
-function isSuspicious(text: string, limits: JsonLimits): boolean {
+/** False only for texts whose strings and numbers have no hazard. */
+function isSuspicious(text: string): boolean {
   if (RISKY_NUMBER.test(text) || isNumberStart(text.charCodeAt(0))) return true;
-  if (text.includes('\\') && RISKY_ESCAPE.test(text)) return true;
+  return text.includes('\\') && RISKY_ESCAPE.test(text);
+}
+
+function mayBeDeep(text: string, { maxDepth }: JsonLimits): boolean {
   // Each level has an opening and, in valid JSON, a closing character.
-  if (text.length <= 2 * limits.maxDepth) return false;
-  return (
-    countUpTo(text, '{', limits.maxDepth) + countUpTo(text, '[', limits.maxDepth) > limits.maxDepth
-  );
+  if (text.length <= 2 * maxDepth) return false;
+  return countUpTo(text, '{', maxDepth) + countUpTo(text, '[', maxDepth) > maxDepth;
 }
 
 /** Stops counting at one more than `most`. */
@@ -227,22 +228,27 @@ const MINUS = 45;
 const DIGIT_0 = 48;
 const DIGIT_9 = 57;
 
-function findHazard(text: string, limits: JsonLimits): Hazard | undefined {
+function tooDeep(text: string, { maxDepth }: JsonLimits): Hazard | undefined {
   const tokens = new JsonTokens(text);
   let depth = 0;
+  for (let code = tokens.nextBracket(); code !== END; code = tokens.nextBracket()) {
+    if (!isOpening(code)) depth -= 1;
+    else if (++depth > maxDepth) {
+      const message = `nested deeper than ${maxDepth} levels`;
+      return { kind: 'depth', offset: tokens.start, message };
+    }
+  }
+  return undefined;
+}
+
+function valueHazard(text: string, limits: JsonLimits): Hazard | undefined {
+  const tokens = new JsonTokens(text);
   for (let code = tokens.next(); code !== END; code = tokens.next()) {
     const { start, end } = tokens;
     if (code === QUOTE) {
       const hazard = stringHazard(text.slice(start, end), start);
       if (hazard !== undefined) return hazard;
-    } else if (isOpening(code)) {
-      depth += 1;
-      if (depth > limits.maxDepth) {
-        const message = `nested deeper than ${limits.maxDepth} levels`;
-        return { kind: 'depth', offset: start, message };
-      }
-    } else if (isClosing(code)) depth -= 1;
-    else if (isNumberStart(code)) {
+    } else if (isNumberStart(code)) {
       const message = numberFault(text.slice(start, end), limits);
       if (message !== undefined) return { kind: 'number', offset: start, message };
     }
