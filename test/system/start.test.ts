@@ -305,7 +305,7 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
     () => ({ ENGINE_SHARDS: 'many', ...inFolder('unused') }),
     ['ENGINE_SHARDS', 'integer', 'many'],
   ],
-  'an old Node': [() => requiring('old-node.cjs'), ['Node 18.20.4', 'too old', '20.11']],
+  'an old Node': [() => requiring('old-node.cjs'), ['Node 18.20.4', 'too old', '20.12']],
 };
 
 function assertSays(line: string, words: readonly string[]): void {
