@@ -32,7 +32,13 @@ import type { ShardSettings } from '../runtime/kernel.js';
 import { BATCH_LANES, LANES_MAX } from '../writer/lane-count.js';
 import type { ShardClient } from './client.js';
 import type { ShardControl, ShardTask } from './shard.thread.js';
-import { collectInThread, memoryMib, residentBytesMax, threadHeapMib } from './thread-memory.js';
+import {
+  collectInThread,
+  memoryMib,
+  residentBytesMax,
+  threadHeapMib,
+  threadYoungMib,
+} from './thread-memory.js';
 import type { WriterControl, WriterEvent, WriterTask } from './writer.thread.js';
 
 /** By their names in the configuration. */
@@ -129,7 +135,10 @@ export class Supervisor {
       concurrentTasksPerWorker: 1,
       idleTimeout: Number.POSITIVE_INFINITY,
       recordTiming: false,
-      resourceLimits: { maxOldGenerationSizeMb: heapMib },
+      resourceLimits: {
+        maxOldGenerationSizeMb: heapMib,
+        maxYoungGenerationSizeMb: threadYoungMib(memory, threads),
+      },
       // The default parks an idle thread in Atomics.wait, where its ports and timers do not run.
       atomics: 'disabled',
     });

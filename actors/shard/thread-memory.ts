@@ -13,6 +13,11 @@ const RESERVED_MIB = 256;
 const HEAP_SHARE = 0.75;
 /** Threads do not start with much less. */
 const HEAP_MIB_MIN = 64;
+/**
+ * For young objects of a thread, three times what is allocated between two collections. In 96 MiB instead of V8's 48, half
+ * as many of the instances of large batches become old before they end.
+ */
+const YOUNG_MIB = 96;
 /** With 2 GiB or more, V8 lets a heap grow fourfold before it looks for what is dead there; below it, twofold at most. */
 const HEAP_MIB_MAX = 2_000;
 
@@ -36,6 +41,12 @@ export function memoryMib(): number {
 export function threadHeapMib(memory: number, threads: number): number {
   const share = Math.floor(((memory - RESERVED_MIB) * HEAP_SHARE) / threads);
   return Math.min(Math.max(share, HEAP_MIB_MIN), HEAP_MIB_MAX);
+}
+
+/** For `resourceLimits`: undefined, which is V8's own size, where young objects would take most of what the heaps leave. */
+export function threadYoungMib(memory: number, threads: number): number | undefined {
+  const share = ((memory - RESERVED_MIB) * (1 - HEAP_SHARE)) / threads;
+  return share >= 2 * YOUNG_MIB ? YOUNG_MIB : undefined;
 }
 
 /** The rest is for work in progress and code; a nearly full heap is collected all the time. */

@@ -18,7 +18,11 @@ import { TimerHeap } from '../../actors/runtime/timer.js';
 import { Turn } from '../../actors/runtime/turn.js';
 import type { ScheduleRow } from '../../actors/schedule/loads.js';
 import { FairInbox } from '../../actors/shard/inbox.js';
-import { residentBytesMax, threadHeapMib } from '../../actors/shard/thread-memory.js';
+import {
+  residentBytesMax,
+  threadHeapMib,
+  threadYoungMib,
+} from '../../actors/shard/thread-memory.js';
 import {
   createIdGenerator,
   keyedInstanceId,
@@ -283,16 +287,18 @@ test('a unit is settled once, however often it is acknowledged or lost', () => {
 });
 
 test('threads share what the front and what is no heap leave them, within bounds', () => {
-  const cases: readonly [memory: number, threads: number, heapMib: number][] = [
+  const cases: readonly [memory: number, threads: number, heapMib: number, youngMib?: number][] = [
     [128, 2, 64],
     [512, 3, 64],
     [1_024, 2, 288],
     [2_048, 5, 268],
-    [16_384, 9, 1_344],
-    [262_144, 3, 2_000],
+    [2_048, 2, 672, 96],
+    [16_384, 9, 1_344, 96],
+    [262_144, 3, 2_000, 96],
   ];
-  for (const [memory, threads, heapMib] of cases) {
+  for (const [memory, threads, heapMib, youngMib] of cases) {
     assert.equal(threadHeapMib(memory, threads), heapMib);
+    assert.equal(threadYoungMib(memory, threads), youngMib);
   }
 });
 
