@@ -125,7 +125,7 @@ const PURE_PACKAGES: ReadonlySet<string> = new Set(
 );
 /** What gives the same for the same input: hashes, and ciphers and signatures under given keys. */
 const PURE_CRYPTO: ReadonlySet<string> = new Set([
-  ...['createHash', 'createHmac', 'createCipheriv', 'createDecipheriv', 'createPrivateKey'],
+  ...['createHash', 'hash', 'createHmac', 'createCipheriv', 'createDecipheriv', 'createPrivateKey'],
   ...['createPublicKey', 'hkdfSync', 'KeyObject', 'sign', 'verify', 'timingSafeEqual'],
 ]);
 
