@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import itertools
 import threading
+import time
 import uuid
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 from hostile import HOSTILE
-from networks import CutsStreams, LosesAnswers, Refuses
+from networks import CutsStreams, LosesAnswers, Refuses, falls_silent
 
 from durable_workflow_engine import (
     NULL,
@@ -340,6 +342,44 @@ def test_run_waits_no_longer_than_it_is_told(client: Client) -> None:
         asyncio.run(asynchronously())
 
 
+CREATED = {"id": str(uuid.uuid4()), "deduplicated": False}
+COLLECTED = {**CREATED, "collected": True, "starts_at": "2026-01-01T00:00:00Z"}
+#: What the creation is answered, and what is silent behind it.
+SILENCES: dict[str, Mapping[str, object] | None] = {
+    "the creation": None,
+    "its stream": CREATED,
+    "the look at a pending start": COLLECTED,
+    "the look whose sequence has the key": {**CREATED, "deduplicated": True},
+    "the look at what has ended": {**CREATED, "state": "completed", "outputs": {}},
+}
+
+
+@pytest.mark.parametrize("created", SILENCES.values(), ids=SILENCES.keys())
+def test_run_ends_in_time_whatever_request_is_not_answered(
+    created: Mapping[str, object] | None,
+) -> None:
+    async def asynchronously(url: str) -> None:
+        async with AsyncClient(url=url) as other:
+            await other.instances.run("test", timeout=1.2)
+
+    def blocking(url: str) -> None:
+        with Client(url=url) as one:
+            one.instances.run("test", timeout=1.2)
+
+    for run in (blocking, lambda url: asyncio.run(asynchronously(url))):
+        with falls_silent(created) as url:
+            began = time.monotonic()
+            with pytest.raises((RunTimeout, EngineError)) as raised:
+                run(url)
+            assert 1.1 < time.monotonic() - began < 5
+        if created is None:
+            assert isinstance(raised.value, EngineError)
+            assert raised.value.code == "CLIENT_TIMEOUT"
+        else:
+            assert isinstance(raised.value, RunTimeout)
+            assert raised.value.instance_id == created["id"]
+
+
 def test_the_end_of_a_wait_is_not_a_time_limit_of_a_request(client: Client) -> None:
     class Ends(Deadline):
         """Passes right after it was looked at."""
@@ -353,7 +393,7 @@ def test_the_end_of_a_wait_is_not_a_time_limit_of_a_request(client: Client) -> N
 
     id = client.instances.create(sequence_id=stored(client, WAIT)).id
     with pytest.raises(TimeoutError):
-        list(client.follow(InstanceFollowing(id), Ends()))
+        list(client.within(Ends()).follow(InstanceFollowing(id)))
 
 
 def test_run_waits_for_the_start_of_collected_creations(client: Client) -> None:

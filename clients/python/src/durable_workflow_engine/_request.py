@@ -104,8 +104,12 @@ class Request:
     def with_query(self, query: Mapping[str, Any]) -> Request:
         return replace(self, query=query)
 
-    def arguments(self, settings: Settings) -> dict[str, Any]:
-        """Arguments of `httpx.Client.request`."""
+    def arguments(self, settings: Settings, left: float) -> dict[str, Any]:
+        """Arguments of `httpx.Client.request`.
+
+        Args:
+            left: Seconds until the deadline of the client.
+        """
         headers = settings.headers()
         if self.body is not None:
             headers["content-type"] = "application/json"
@@ -117,7 +121,7 @@ class Request:
             "params": self.params(),
             "headers": headers,
             "content": self.content(),
-            "timeout": limited(settings.timeout + self.wait),
+            "timeout": limited(min(settings.timeout + self.wait, left)),
         }
 
     def params(self) -> list[tuple[str, str]]:

@@ -138,10 +138,13 @@ class Deadline:
         return not self.left < COMMENTS_EVERY < silence
 
 
-def stream_arguments(following: Following, settings: Settings, silence: float) -> dict[str, Any]:
+def stream_arguments(
+    following: Following, settings: Settings, left: float, silence: float
+) -> dict[str, Any]:
     """Arguments of `httpx.Client.stream`.
 
     Args:
+        left: Seconds until the deadline of the client.
         silence: Seconds without data after which it ends.
     """
     request = following.request()
@@ -150,7 +153,7 @@ def stream_arguments(following: Following, settings: Settings, silence: float) -
         "url": settings.url + request.path,
         "params": request.params(),
         "headers": {**settings.headers(), "accept": "text/event-stream"},
-        "timeout": httpx.Timeout(limited(settings.timeout), read=silence),
+        "timeout": httpx.Timeout(limited(min(settings.timeout, left)), read=silence),
     }
 
 

@@ -35,7 +35,7 @@ from ._stream import (
     check_stream,
     stream_arguments,
 )
-from .errors import EngineError, InstanceEnded, RunTimeout
+from .errors import TIMEOUT, EngineError, InstanceEnded, RunTimeout
 from .events import Change, InstanceEvent, Output, RunResult
 from .pages import Page, slice_of
 
@@ -91,12 +91,14 @@ class Client(Operations):
         self._use(
             settings_from(url, api_key, tenant, namespace, timeout, retries),
             httpx.Client(transport=transport),
+            Deadline(),
         )
         self.has_transport = transport is not None
 
-    def _use(self, settings: Settings, http: httpx.Client) -> None:
+    def _use(self, settings: Settings, http: httpx.Client, deadline: Deadline) -> None:
         self._settings = settings
         self._http = http
+        self._deadline = deadline
         #: The client was given its own transport.
         self.has_transport = False
         super().__init__(self)
@@ -113,8 +115,11 @@ class Client(Operations):
 
         It shares the connections, and is closed with this one.
         """
+        return self._derived(changed(self._settings, changes), self._deadline)
+
+    def _derived(self, settings: Settings, deadline: Deadline) -> Self:
         other = object.__new__(type(self))
-        other._use(changed(self._settings, changes), self._http)
+        other._use(settings, self._http, deadline)
         other.has_transport = self.has_transport
         return other
 
@@ -135,11 +140,21 @@ class Client(Operations):
 
     # ------------------------------------------------------------ for operations
 
+    @property
+    def deadline(self) -> Deadline:
+        """The deadline of all requests together; usually none."""
+        return self._deadline
+
+    def within(self, deadline: Deadline) -> Self:
+        """This client with a deadline, after which its requests raise a TimeoutError."""
+        return self._derived(self._settings, deadline)
+
     def call(self, request: Request, reply: Any) -> Any:
         """Sends a request, with retries, and reads the response as `reply`.
 
         Raises:
             EngineError: it was refused or not answered.
+            TimeoutError: the deadline has passed.
         """
         return read(reply, self._send(request))
 
@@ -153,34 +168,32 @@ class Client(Operations):
 
     def _send(self, request: Request) -> httpx.Response:
         tries = Tries(request, self._settings.retries)
-        arguments = request.arguments(self._settings)
+        deadline = self._deadline
         while True:
+            arguments = request.arguments(self._settings, deadline.check())
             try:
                 response = self._http.request(**arguments)
             except httpx.RequestError as error:
+                deadline.check()
                 wait = tries.after_silence(error)
             else:
                 if response.is_success:
                     return response
                 wait = tries.after_answer(response)
-            time.sleep(wait)
+            time.sleep(max(0, min(wait, deadline.left)))
 
-    def follow(
-        self,
-        following: Following,
-        deadline: Deadline | None = None,
-    ) -> Iterator[Any]:
+    def follow(self, following: Following) -> Iterator[Any]:
         """Yields the items of a stream, and reopens it when it breaks.
 
         Raises:
             EngineError: it is refused.
             TimeoutError: the deadline has passed.
         """
-        deadline = deadline or Deadline()
+        deadline = self._deadline
         while not following.is_done:
             left = deadline.check()
             try:
-                for event in self._events(following, deadline, left):
+                for event in self._events(following, left):
                     for told in following.take(event):
                         yield told
                     if following.is_done:
@@ -191,15 +204,10 @@ class Client(Operations):
                 wait = following.after_break(error)
             time.sleep(max(0, min(wait, deadline.left)))
 
-    def _events(
-        self,
-        following: Following,
-        deadline: Deadline,
-        left: float,
-    ) -> Iterator[ServerSentEvent]:
+    def _events(self, following: Following, left: float) -> Iterator[ServerSentEvent]:
         lines = Lines()
         silence = min(left, SILENCE_MAX)
-        arguments = stream_arguments(following, self._settings, silence)
+        arguments = stream_arguments(following, self._settings, left, silence)
         with self._http.stream(**arguments) as response:
             if not response.is_success:
                 response.read()
@@ -208,7 +216,7 @@ class Client(Operations):
                 following.heard()
                 for event in lines.feed(chunk):
                     yield event
-                if not deadline.outlasts(silence):
+                if not self._deadline.outlasts(silence):
                     return
 
 
@@ -248,10 +256,11 @@ class Instances(InstancesOperations):
         Raises:
             InstanceEnded: it failed or was cancelled.
             RunTimeout: it did not end in time, and continues.
-            EngineError: it could not be created, or its key belongs to an instance of another
-                sequence.
+            EngineError: it could not be created in time, or its key belongs to an instance of
+                another sequence.
         """
         deadline = Deadline(timeout)
+        instances = self._client.within(deadline).instances
         body: dict[str, Any] = {
             "sequence": sequence,
             "namespace": namespace,
@@ -261,29 +270,26 @@ class Instances(InstancesOperations):
             "metadata": metadata,
             "context": {"data": data or {}},
         }
-        created = self._create_and_wait(body, deadline)
+        try:
+            created = instances._create_and_wait(body)
+        except TimeoutError as error:
+            raise EngineError(
+                f"the creation of {sequence} was not answered within {deadline.seconds:g} s",
+                code=TIMEOUT,
+            ) from error
         if created.skipped:
             raise EngineError(
                 f"the creation of {sequence} was skipped: instance {created.id} holds its key",
                 status=409,
                 code="ENG_CONFLICT",
             )
-        if created.starts_at is not None:
-            self._until_started(created.id, created.starts_at, deadline)
-        if created.deduplicated:
-            self._expect_same(created.id, sequence, namespace)
-        outputs: dict[str, Any] | None = None
-        if isinstance(created, models.InstanceResult):
-            outputs = None if created.outputs is None else dict(created.outputs)
-        if outputs is None:
-            outputs = self._outputs_at_end(created.id, deadline)
-        instance = self.get(created.id)
-        if instance.state != "completed":
-            raise InstanceEnded(instance)
-        return RunResult(instance, outputs)
+        try:
+            return instances._result_of(created, sequence, namespace)
+        except TimeoutError as error:
+            raise RunTimeout(created.id, deadline.seconds) from error
 
     def _create_and_wait(
-        self, body: dict[str, Any], deadline: Deadline
+        self, body: dict[str, Any]
     ) -> models.InstanceResult | models.InstanceCreated:
         """Many instances end soon: the response to the creation then has the result.
 
@@ -292,7 +298,7 @@ class Instances(InstancesOperations):
         """
         metadata = body["metadata"] or {}
         keyed = body["idempotency_key"] is not None or "cohort_key" not in metadata
-        wait = min(FIRST_WAIT, deadline.left - SPARE)
+        wait = min(FIRST_WAIT, self._client.deadline.left - SPARE)
         if not keyed or wait <= 0:
             return self.create(**body)
         body = {**body, "idempotency_key": body["idempotency_key"] or str(uuid4())}
@@ -305,12 +311,28 @@ class Instances(InstancesOperations):
                 raise
             return self.create(**body)
 
-    def _until_started(self, id: str, starts_at: datetime, deadline: Deadline) -> None:
-        """A collected creation starts an instance later, with the same id.
+    def _result_of(
+        self,
+        created: models.InstanceResult | models.InstanceCreated,
+        sequence: str,
+        namespace: str | None,
+    ) -> RunResult:
+        if created.starts_at is not None:
+            self._until_started(created.id, created.starts_at)
+        if created.deduplicated:
+            self._expect_same(created.id, sequence, namespace)
+        outputs: dict[str, Any] | None = None
+        if isinstance(created, models.InstanceResult):
+            outputs = None if created.outputs is None else dict(created.outputs)
+        if outputs is None:
+            outputs = self._outputs_at_end(created.id)
+        instance = self.get(created.id)
+        if instance.state != "completed":
+            raise InstanceEnded(instance)
+        return RunResult(instance, outputs)
 
-        Raises:
-            RunTimeout: it has not started in time.
-        """
+    def _until_started(self, id: str, starts_at: datetime) -> None:
+        """A collected creation starts an instance later, with the same id."""
         late = 0
         while True:
             due = (starts_at - datetime.now(timezone.utc)).total_seconds()
@@ -318,9 +340,7 @@ class Instances(InstancesOperations):
             if due <= 0:
                 wait = backoff(late)
                 late += 1
-            time.sleep(max(0, min(wait, deadline.left)))
-            if deadline.left <= 0:
-                raise RunTimeout(id, deadline.seconds)
+            time.sleep(max(0, min(wait, self._client.deadline.left)))
             try:
                 starts_at = (self._client.pending_starts.get(id)).starts_at
             except EngineError as error:
@@ -328,14 +348,11 @@ class Instances(InstancesOperations):
                     return
                 raise
 
-    def _outputs_at_end(self, id: str, deadline: Deadline) -> dict[str, Any]:
+    def _outputs_at_end(self, id: str) -> dict[str, Any]:
         outputs: dict[str, Any] = {}
-        try:
-            for event in self._client.follow(InstanceFollowing(id), deadline):
-                if isinstance(event, Output):
-                    outputs[event.output.block_id] = event.output.output
-        except TimeoutError as error:
-            raise RunTimeout(id, deadline.seconds) from error
+        for event in self.follow(id):
+            if isinstance(event, Output):
+                outputs[event.output.block_id] = event.output.output
         return outputs
 
     def _expect_same(self, id: str, name: str, namespace: str | None) -> None:
