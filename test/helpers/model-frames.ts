@@ -135,11 +135,14 @@ function hasFailed(block: Block, frame: Frame): boolean {
   }
 }
 
-/** A hard stop: what had begun is cancelled. */
+/** A hard stop: what had begun is cancelled, and what only waited for what is owed in it; nothing is owed any more. */
 export function cancelOpen(around: Frame): void {
   for (const frame of framesIn(around)) {
-    if (frame.isBegun) frame.end ??= 'cancelled';
+    if (owes(frame)) frame.end = 'cancelled';
+    else if (frame.isBegun) frame.end ??= 'cancelled';
     cancelOpen(frame);
+    delete frame.owes;
+    delete frame.isPaying;
   }
 }
 

@@ -23,6 +23,8 @@ export interface Story extends Tree {
   readonly deaths: readonly number[];
   /** How often an instance that ends as failed is retried. */
   readonly retries: number;
+  /** Before it is retried, what it owes is given up, by a hard stop. */
+  readonly givesUp: boolean;
   readonly startsAfter: number;
   /** Payloads of signals that are there before it begins. */
   readonly kept: readonly JsonObject[];
@@ -66,6 +68,7 @@ export function stories(profile: Profile): fc.Arbitrary<Story> {
       }),
       deaths: fc.array(fc.nat(25), { maxLength: profile.deathsMax ?? 2 }),
       retries: fc.nat(2),
+      givesUp: fc.boolean(),
       hooks: fc.record({ on_failure: hooksOf('f'), on_cancel: hooksOf('c') }, { requiredKeys: [] }),
       kept: fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, fc.array(values, { maxLength: 2 })),
       startsAfter: fc.oneof({ weight: 8, arbitrary: fc.constant(0) }, time),

@@ -145,13 +145,23 @@ export class Trial {
     const [silentWait] = player.awaitedTries;
     if (player.state === 'failed' && this.#retriesLeft > 0) {
       this.#retriesLeft -= 1;
-      this.#make({ kind: 'retry' });
+      this.#retry();
     } else if (isEnded(player.snapshot.state)) return false;
     else if (player.state === 'paused') this.#make({ kind: 'resume' });
     else if (silent !== undefined) this.#reply(silent, { kind: 'success', output: {} }, 0);
     else if (silentWait !== undefined) this.#answerWait(silentWait, LAST_ANSWER);
     else this.#make({ kind: 'reschedule', after: 0 });
     return true;
+  }
+
+  /** A failed instance that is resumed after a pause is retried, too. */
+  #retry(): void {
+    const isGivenUp = this.#story.givesUp && this.#player.snapshot.execution.a !== undefined;
+    if (isGivenUp) {
+      this.#tally.count('gives up what is owed');
+      this.#make({ kind: 'stop', state: 'failed' });
+      this.#make({ kind: 'pause' });
+    } else this.#make({ kind: 'retry' });
   }
 
   #make(request: Request): void {

@@ -408,8 +408,12 @@ export class Model extends World {
       frame.owes = true;
       const again = function* (this: Model): Run<End> {
         yield* this.until(() => (!isOwing() && frame.isPaying !== true) || undefined);
-        frame.owes = false;
-        const takeLate = (scope: Scope) => take(scope, true);
+        // Until then what is around it waits.
+        const takeLate = function* (scope: Scope): Run<End> {
+          const late = yield* take(scope, true);
+          frame.owes = false;
+          return late;
+        };
         return yield* this.cleanUp(place, frame, compensations, takeLate, take);
       };
       this.owe({ scope: place.scope, again: again.bind(this) });

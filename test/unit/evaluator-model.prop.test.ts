@@ -11,11 +11,12 @@ import type { Block } from '../../schema/blocks.js';
 import { countOf } from '../helpers/block-trees.js';
 import { byDepth } from '../helpers/depth.js';
 import { Tally } from '../helpers/model-laws.js';
-import { type Profile, type Story, stories } from '../helpers/model-stories.js';
+import { type Profile, type Request, type Story, stories } from '../helpers/model-stories.js';
 import { Trial } from '../helpers/model-trial.js';
 import {
   failing,
   forEach,
+  http,
   loop,
   noop,
   type Player,
@@ -56,6 +57,11 @@ const PROFILES: Record<string, Profile & { runs: number }> = {
     kinds: { try_catch: 12, parallel: 4, cancellation_scope: 3 },
     requests: { cancel: 10, stop: 1 },
   },
+  'with races, cancels and what is owed': {
+    runs: byDepth(2_000, 8_000),
+    kinds: { race: 8, try_catch: 10 },
+    requests: { cancel: 8, retry: 4 },
+  },
   'with loops, deaths and stops': {
     runs: byDepth(2_000, 8_000),
     kinds: { loop: 5, for_each: 5 },
@@ -87,7 +93,7 @@ retry of a failed instance 1200 | dispatched again 1300 | timed out 600 | late o
 rate limited 500 | outcome during a pause 500 | outcome while parked 90
 outcome before the time asked for 60 | death between two turns 120
 death with handlers at work 150 | death with handlers at work in a loop 30
-owes a cut catch list 20 | owes a catch list that failed before 20
+owes a cut catch list 20 | owes a catch list that failed before 20 | gives up what is owed 100
 `).flat();
 
 /** Draws end the comparison, so they must stay rare. */
@@ -103,6 +109,37 @@ test('the stories have seen every kind of block and of trouble', (t) => {
   }
   const share = tally.of('draws') / tally.of('stories');
   assert.ok(share <= DRAWS_SHARE_MAX, `${share} of the stories are draws`);
+});
+
+describe('what was owed before a hard stop', () => {
+  const right = { kind: 'success', after: 1, output: {} } as const;
+  const wrong = { kind: 'permanent', after: 2, output: {} } as const;
+  const stop = { kind: 'stop', state: 'failed' } as const;
+  const usual = { data: {}, deaths: [], startsAfter: 0, kept: [], hooks: {}, givesUp: false };
+  const life = (story: Pick<Story, 'blocks' | 'answers'>, ...all: [number, Request][]) => {
+    const requests = all.map(([after, request]) => ({ after, request }));
+    const rest = { retries: 1, unpoliciedRetry: 'fail', stepBudget: 500 } as const;
+    return new Trial({ ...usual, ...rest, ...story, requests }, tally);
+  };
+
+  test('is given up by it, so that a race that completes then is not run again', () => {
+    const blocks = [
+      race('r', [work('a')], [tryCatch('t', [work('b')], [], [http('f')])]),
+      work('c'),
+    ];
+    const answers = { a: [right], b: [{ ...right, after: 500 }], f: [wrong], c: [wrong] };
+    const player = play(blocks).after('ok a', 'fail f', stop, 'pause', 'resume', 'fail c', 'retry');
+    assert.deepEqual(player.done, ['a', 'r']);
+    life({ blocks, answers }, [8, stop], [1, { kind: 'pause' }], [1, { kind: 'resume' }]).run();
+  });
+
+  test('is owed again if it fails again', () => {
+    const branch = [work('a'), tryCatch('t', [noop('n')], [], [http('f')])];
+    const late = [work('b', { delay: { duration: 1 } })];
+    const blocks = [{ ...race('r', branch, late), semantics: 'first_to_succeed' } as Block];
+    const answers = { a: [right], b: [right], f: [{ ...wrong, after: 1 }] };
+    life({ blocks, answers }, [2, { kind: 'cancel' }], [1, stop]).run();
+  });
 });
 
 describe('what the model has found', () => {
