@@ -91,7 +91,7 @@ export function isBeingCut(run: Evaluation, node: NodePlace, record: OpenRecord)
     const { kind } = plan.nodes[parent]!;
     if (above.x === 1 || above.j !== undefined || !kind.runsList(above, branch)) return true;
     // The enclosing block handles the failure.
-    if (kind.cleansUp(branch)) return false;
+    if (kind.cleansUp(branch) || kind.runsOwed(above, branch)) return false;
   }
   return execution.x === 1;
 }

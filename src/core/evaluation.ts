@@ -350,6 +350,13 @@ export class Evaluation {
     for (const list of node.lists.slice(from, to)) this.#forgetNodes(...rangeOf(this.plan, list));
   }
 
+  /** Resets a list that has run and runs again. */
+  resetList(node: NodePlace, branch: number): void {
+    this.resetLists(node, branch, branch + 1);
+    const range = rangeOf(this.plan, this.plan.nodes[node.first]!.lists[branch]!);
+    this.#dropBetween(range, prefixOf(this.iterationOf(node)));
+  }
+
   /** Releases the state of an item that has ended, in a for_each with slots. */
   leaveItem(node: NodePlace, item: number): void {
     this.#dropInside(node, `${prefixOf(this.iterationOf(node))}${item}.`);
@@ -357,14 +364,18 @@ export class Evaluation {
     this.scopes.forgetItem();
   }
 
-  /** Drops the items of inner for_each blocks that a failure or a race has left open. */
   #dropInside(node: NodePlace, iterations: string): void {
+    const { index, end } = this.plan.nodes[node.first]!;
+    this.#dropBetween([index + 1, end], iterations);
+  }
+
+  /** Drops the items of inner for_each blocks that a failure or a race has left open. */
+  #dropBetween([from, end]: readonly [number, number], iterations: string): void {
     if (this.snapshot.snapshots.size === 0) return;
-    const { index: from, end } = this.plan.nodes[node.first]!;
     for (const key of [...this.snapshot.snapshots.keys()]) {
       const colon = key.indexOf(':');
       const index = this.plan.indexOf.get(key.slice(colon + 1));
-      if (index === undefined || index <= from || index >= end) continue;
+      if (index === undefined || index < from || index >= end) continue;
       if (`${key.slice(0, colon)}.`.startsWith(iterations)) this.dropSnapshot(key);
     }
   }

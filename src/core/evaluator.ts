@@ -26,7 +26,7 @@ import {
 } from './deadline-handlers.js';
 import { isDeferred, limitOf, shiftLimits, startTimeLimit } from './deadlines.js';
 import { Evaluation } from './evaluation.js';
-import { failureOfWhole, isErrorRow } from './failures.js';
+import { failureOfWhole } from './failures.js';
 import {
   beginHooks,
   forgetHooksThatFailed,
@@ -50,10 +50,9 @@ import {
   setState,
   settle,
 } from './instance-state.js';
-import { dropOwn } from './loop-items.js';
 import type { Plan } from './plan-nodes.js';
 import type { EngineEvent, Env, Progress, Snapshot, TryEvent } from './progress.js';
-import { reopen, rewind } from './runs-again.js';
+import { dropErrorRows, reopen, rewind } from './runs-again.js';
 import { clearErrors } from './scopes.js';
 
 /** `run`: continue everything; `settle`: derive the state from what is open; `set`: done; `stale`: ignored. */
@@ -282,11 +281,7 @@ function prepareRetry(run: Evaluation): void {
   const { execution, plan, snapshot } = run;
   const { a: cleanup } = execution;
   if (cleanup === undefined) reopen(run, execution.s ?? 0, plan.nodes.length);
-  for (const [id, { output }] of snapshot.outputs) {
-    if (isErrorRow(output)) snapshot.outputs.delete(id);
-  }
-  for (const items of Object.values(snapshot.items ?? {})) dropOwn(items, isErrorRow);
-  run.progress.dropErrorRows = true;
+  dropErrorRows(run);
   delete execution.e;
   if (execution.y !== undefined) delete execution.y;
   delete execution.f;

@@ -7,11 +7,14 @@ import { SKIPPED } from '../../schema/execution.js';
 import { cutAll } from './cutting.js';
 import { startTimeLimit } from './deadlines.js';
 import type { Evaluation } from './evaluation.js';
+import { isErrorRow } from './failures.js';
 import { forgetHooksThatFailed } from './hooks.js';
 import { clearHolds, forgetCancelling } from './instance-state.js';
+import { dropOwn } from './loop-items.js';
 import { isDone } from './owed.js';
 import { blocksBetween, rangeOf } from './paths.js';
 import type { NodePlace, Plan, PlanNode } from './plan-nodes.js';
+import type { OutputRow, Progress } from './progress.js';
 
 /** Makes failed and cancelled nodes in the range of indexes pending again; completed and skipped ones stay. */
 export function reopen({ execution, plan }: Evaluation, from: number, to: number): void {
@@ -31,27 +34,42 @@ export function reopen({ execution, plan }: Evaluation, from: number, to: number
   }
 }
 
+/** Like `reopen`. What has failed in the list since the retry may fail again, which stores the same row. */
 export function reopenList(run: Evaluation, node: NodePlace, branch: number): void {
+  dropErrorRows(run);
   reopen(run, ...rangeOf(run.plan, node.lists[branch]!));
+}
+
+export function dropErrorRows({ snapshot, progress }: Evaluation): void {
+  for (const [id, { output }] of snapshot.outputs) {
+    if (isErrorRow(output)) snapshot.outputs.delete(id);
+  }
+  for (const items of Object.values(snapshot.items ?? {})) dropOwn(items, isErrorRow);
+  progress.dropErrorRows = true;
+  keepRows(progress, ({ outputRef }) => outputRef !== '__error__');
 }
 
 /** Resets a list that has run, so that it runs again with new idempotency keys. */
 export function repeatList(run: Evaluation, node: NodePlace, branch: number): void {
   const { plan, snapshot, execution } = run;
   const list = node.lists[branch]!;
-  run.resetLists(node, branch, branch + 1);
+  run.resetList(node, branch);
   countRuns(run, list);
   // Rows inside loops are numbered across iterations, and stay.
   if (node.loops.length > 0) return;
-  const { outputs, droppedOutputs } = run.progress;
+  const { droppedOutputs } = run.progress;
   for (const id of blocksBetween(plan, ...rangeOf(plan, list))) {
     snapshot.outputs.delete(id);
     delete execution.c?.[plan.indexOf.get(id)!];
     droppedOutputs.push(id);
   }
-  // Rows of this turn are not stored yet.
-  const left = outputs.filter(({ blockId }) => !droppedOutputs.includes(blockId));
-  outputs.splice(0, outputs.length, ...left);
+  keepRows(run.progress, ({ blockId }) => !droppedOutputs.includes(blockId));
+}
+
+/** Of the rows of this turn, which are not stored yet. */
+function keepRows({ outputs }: Progress, isKept: (row: OutputRow) => boolean): void {
+  const kept = outputs.filter(isKept);
+  outputs.splice(0, outputs.length, ...kept);
 }
 
 /** Counts another run of the blocks in the same iteration. */

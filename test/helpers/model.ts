@@ -243,6 +243,7 @@ export class Model extends World {
         yield* inner();
         reopenList(frame, block.catch_block);
         frame.result = yield* runCatch(scopeIn(place.scope, 'all'));
+        dropErrors();
         if (frame.result === 'failed' && frame.isUndone) return 'failed';
         frame.list = 'finally';
       } else reopenList(frame, last);
@@ -261,6 +262,7 @@ export class Model extends World {
     const forget = () => this.context.forgetError(block);
     if (frame.list === 'catch') {
       frame.result = yield* runCatch(place.scope);
+    const dropErrors = () => this.context.dropErrors();
       if (isCut(place.scope)) {
         const hasFailed = hasFailedIn(block.catch_block, frame);
         if (hasFailed && frame.isUndone && isProtected()) {

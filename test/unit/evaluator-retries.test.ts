@@ -420,6 +420,10 @@ of loop | cancel, fail refund | refund | ok refund, ok note | cancelled
 of router | cancel, fail refund | refund | ok refund, ok note | cancelled
 of scope | cancel, fail refund | refund | ok refund, ok note | cancelled
 of scope | fail refund, cancel, ok note | refund | ok refund, ok note | cancelled
+    'parallel with fail': [parallel('q', [failing('again')], [refund])],
+    'try_catch with a finally list': [
+      tryCatch('u', [failing('ux')], [work('a')], [work('m', { cancellable: false })]),
+    ],
 of try list | cancel, fail refund | refund | ok refund, ok note | cancelled
 of try list | fail refund, ok a, cancel, ok note | | | cancelled
 of try list with a finally list | cancel, fail refund | refund | ok refund, ok note | cancelled
@@ -525,6 +529,8 @@ describe('outputs of another pass', () => {
 
   test('outputs of a loop are those of the latest iteration until the block starts, and null after a skipped one', () => {
     const body = [
+# What it has inside fails in it as usual, the finally list included.
+of try_catch with a finally list | fail a, cancel, ok m | a | fail a, ok m, retry, ok a, ok m, ok note | cancelled
       transform('before', { n: '{{ outputs.pay.n }}' }),
       tryCatch('t', [work('pay')], []),
       transform('after', { n: '{{ outputs.pay.n }}' }),
@@ -555,6 +561,18 @@ describe('a retry of a parent', () => {
   const child = (id = 'c'): Block => ({ type: 'sub_sequence', id, sequence_name: 'other' });
 
   /** What the child comes to that the block has waited for last; it is made before. */
+test('items of a finally list that runs once more do not see what those before have merged', () => {
+  const ship = work('ship', { params: { to: '{{ data.address | "at the counter" }}' } });
+  const body = [ship, work('sign')];
+  const each = forEach('f', 'xs', body, { concurrency: 2 });
+  const player = play([tryCatch('t', [work('a')], [], [each])], { data: { xs: [1, 2] } });
+  player.after('cancel').complete('ship', { address: 'Rome' });
+  player.snapshot.data = { ...player.snapshot.data, address: 'Oslo' };
+  player.after(STOP, 'retry', 'ok a').shows({ atWork: ['ship', 'ship'] });
+  const to = player.dispatched.slice(-2).map(({ params }) => (params as JsonObject).to);
+  assert.deepEqual(to, ['Oslo', 'Oslo']);
+});
+
   function ends(player: Player, block: string, how: string): void {
     const { children, plan, snapshot } = player;
     const { o } = snapshot.execution;

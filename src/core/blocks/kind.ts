@@ -60,6 +60,8 @@ export interface BlockKind<
   owes(run: PlannedExecution, node: N, kept: R): boolean;
   /** Whether the block's own clean-up has failed, and is owed even if the block was cut off. */
   hasNotCleanedUp(run: PlannedExecution, node: N, kept: R): boolean;
+  /** Whether the list runs again because it is owed, and cannot be cut off. */
+  runsOwed(record: R, branch: number): boolean;
   /** Whether only failed clean-up runs in the list. */
   onlyCleansUp(record: R, branch: number): boolean;
   /** Whether the lists run one after another, all at once, or only one of them. */
@@ -165,6 +167,7 @@ const BASE: BlockKind = {
   handlesFailure: () => false,
   owes: () => false,
   hasNotCleanedUp: () => false,
+  runsOwed: () => false,
   onlyCleansUp: () => false,
   order: 'in-turn',
   names: () => [],

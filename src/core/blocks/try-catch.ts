@@ -37,6 +37,7 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
   handlesFailure: ({ m }, branch) => branch === TRY_LIST && m !== undefined,
   owes: (run, node, { m, z }) => z === 1 || (m !== undefined && owesCatch(run, node)),
   hasNotCleanedUp: (run, node, record) => record.z === 1 || owesFailedCatch(run, node, record),
+  runsOwed: (record, branch) => branch === CATCH_LIST && runsOwed(record),
   onlyCleansUp: ({ m }, branch) => branch === TRY_LIST && m !== undefined,
   enter(run, node) {
     const kept = run.takeKept(node) as TryCatchRecord | undefined;
@@ -64,8 +65,8 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
   cut(run, node, record, by) {
     // A finally list does not time out with its block.
     delete record.d;
-    if (record.p === FINALLY_LIST || runsOwed(record) || cutInside(run, node, record, by))
-      return true;
+    if (record.p === FINALLY_LIST || runsOwed(record)) return true;
+    if (cutInside(run, node, record, by)) return true;
     if (owesCutCatch(run, node, record)) return keepOpen(run, node, record);
     if (!startList(run, node, FINALLY_LIST)) return endCut(run, node, record);
     record.p = FINALLY_LIST;
