@@ -6,10 +6,12 @@ import {
   type DoneCode,
   type Execution,
   FAILED,
+  type ForEachRecord,
+  type OpenRecord,
   SKIPPED,
 } from '../../schema/execution.js';
-import { rangeOf } from './paths.js';
-import type { NodePlace, PlannedExecution } from './plan-nodes.js';
+import { rangeOf, recordOf } from './paths.js';
+import type { NodePlace, PlanNode, PlannedExecution } from './plan-nodes.js';
 
 /** A failed or cancelled block ends its list. */
 export function isFailure(code: DoneCode | undefined): code is typeof FAILED | typeof CANCELLED {
@@ -27,15 +29,58 @@ export function isListDone({ execution }: PlannedExecution, list: readonly numbe
 }
 
 /**
- * Whether a block in the list, at any depth, has failed, and no list around it handles the failure. What fails in lists
- * that clean up is owed by their own blocks.
+ * Whether a retry that continues in the block would do nothing but fail by `fail` again, at any depth: it has failed on
+ * purpose, and completed whatever else it began. What a nested try_catch passes on has to be such a failure, too. A saga
+ * has undone what it did.
+ *
+ * @param isReached the block was reached, so that its `when` was true
+ */
+export function onlyFailsAgain(run: PlannedExecution, index: number, isReached: boolean): boolean {
+  const node = run.plan.nodes[index]!;
+  const { kind } = node;
+  if (node.type === 'saga' || (node.when !== undefined && !isReached)) return false;
+  if (kind.isLeaf) return node.type === 'step' && node.handler === 'fail';
+  let fails = false;
+  for (const [branch, list] of listsLeft(run, node)) {
+    const next = list.find((inner) => !isDone(run.execution, inner));
+    if (next === undefined) continue;
+    if (kind.cleansUp(branch)) return false;
+    if (onlyFailsAgain(run, next, isReached)) fails = true;
+    else if (node.type !== 'race' || !isIdle(run.plan.nodes[next]!)) return false;
+  }
+  return fails;
+}
+
+/** The lists of a failed block in which a retry may continue, by their numbers. */
+function listsLeft({ execution }: PlannedExecution, { index, kind, lists }: NodePlace) {
+  const record = recordOf(execution, index) as OpenRecord & Partial<ForEachRecord>;
+  return [...lists.entries()].filter(([branch]) => {
+    const isChosen = kind.order !== 'one' || kind.runsList(record, branch);
+    return isChosen && (record.s?.[branch] ?? 0) >= 0;
+  });
+}
+
+/** Whether a lost race has cut off nothing but a wait. */
+const isIdle = (node: PlanNode): boolean => node.kind.isLeaf && !actsOutside(node);
+
+/** Whether the block itself has effects outside of the instance, or asks a person. */
+export function actsOutside(node: PlanNode): boolean {
+  if (node.type === 'sub_sequence') return true;
+  if (node.type !== 'step') return false;
+  return node.mode === 'external' || node.mode === 'in_process' || node.gate !== undefined;
+}
+
+/**
+ * Whether a block in the list, at any depth, has failed other than on purpose, and no list around it handles the
+ * failure. What fails in lists that clean up is owed by their own blocks.
  */
 export function hasFailedIn(run: PlannedExecution, list: readonly number[]): boolean {
   const { plan, execution } = run;
   return list.some((index) => {
     const [code, , , kept] = execution.d[index] ?? [];
     const record = execution.o[index] ?? kept;
-    if (code === FAILED || record?.j === FAILED) return true;
+    if (code === FAILED) return !onlyFailsAgain(run, index, true);
+    if (record?.j === FAILED) return true;
     if (isDone(execution, index)) return false;
     const { kind, lists } = plan.nodes[index]!;
     return lists.some((inner, branch) => {

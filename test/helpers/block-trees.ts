@@ -456,15 +456,32 @@ function routers(list: fc.Arbitrary<Shape[]>): fc.Arbitrary<Shape> {
 
 function tryCatches(body: fc.Arbitrary<Shape[]>, list: fc.Arbitrary<Shape[]>): fc.Arbitrary<Shape> {
   const last = fc.tuple(trace, list).map(([first, rest]) => [first, ...rest]);
-  return fc.record({ body, rescue: list, last: sometimes(last, 2, 3) }).map(
-    (lists): Shape =>
-      (builder) => ({
-        type: 'try_catch',
-        id: builder.id(),
-        try_block: builder.list(lists.body),
-        catch_block: builder.list(lists.rescue),
-        ...(lists.last === undefined ? {} : { finally_block: builder.list(lists.last) }),
-      }),
+  const rescue = fc.tuple(list, sometimes(throwers(list), 1, 3)).map(([first, thrower]) => {
+    return thrower === undefined ? first : [...first, thrower];
+  });
+  return fc.record({ body, rescue, last: sometimes(last, 2, 3) }).map(tryCatch);
+}
+
+const tryCatch =
+  (lists: { body: Shape[]; rescue: Shape[]; last?: Shape[] | undefined }): Shape =>
+  (builder) => ({
+    type: 'try_catch',
+    id: builder.id(),
+    try_block: builder.list(lists.body),
+    catch_block: builder.list(lists.rescue),
+    ...(lists.last === undefined ? {} : { finally_block: builder.list(lists.last) }),
+  });
+
+/** What fails on purpose, at some depth and beside other blocks. */
+function throwers(list: fc.Arbitrary<Shape[]>): fc.Arbitrary<Shape> {
+  const fail = step('fail', gates);
+  const thrown = fc.tuple(list, fail).map(([first, last]) => [...first, last]);
+  return fc.oneof(
+    fail,
+    routers(thrown),
+    races(thrown),
+    fc.tuple(thrown, list).map(parallel),
+    fc.record({ body: thrown, rescue: thrown }).map(tryCatch),
   );
 }
 

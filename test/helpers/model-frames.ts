@@ -110,6 +110,49 @@ export function hasProtected(list: readonly Block[]): boolean {
   });
 }
 
+/** A block of a list with its frame, if it has one. */
+type Found = readonly [block: Block, frame: Frame | undefined];
+
+/** The first block of the list that has something left to do. */
+export function leftIn(list: readonly Block[], around: Frame): Found[] {
+  const left = list.find((block) => !isOver(around, block));
+  return left === undefined ? [] : [[left, around.inside.get(left.id)]];
+}
+
+/**
+ * Whether what is left of the block is `fail` alone, so that it has failed on purpose; `isAsked`: it was come to, and
+ * its `when` let it pass. A saga takes back what it did. A race may have cut off what only waits.
+ */
+export function isOnPurpose([block, frame = newFrame()]: Found, isAsked: boolean): boolean {
+  if (block.when != null && !isAsked) return false;
+  if (block.type === 'step') return block.handler === 'fail';
+  if (block.type === 'saga' || block.type === 'sub_sequence') return false;
+  const left = leftOf(block, frame);
+  const fails = left.filter((one) => isOnPurpose(one, isAsked));
+  const rest = left.filter((one) => !fails.includes(one));
+  const isCleanedUp =
+    block.type !== 'try_catch' || leftIn(block.finally_block ?? [], frame).length === 0;
+  const mayBeLeft = ([one]: Found) => block.type === 'race' && isWait(one);
+  return isCleanedUp && fails.length > 0 && rest.every(mayBeLeft);
+}
+
+function leftOf(block: Block, frame: Frame): Found[] {
+  const lists = listsOf(block);
+  if (block.type === 'router' || block.type === 'ab_split') {
+    const { route } = frame;
+    return route === undefined ? [] : leftIn(lists.at(route)!, frame);
+  }
+  const items = [...frame.lanes.values()].map((lane) => lane.frame);
+  const around = items.length > 0 ? items : [frame];
+  return lists.flatMap((list) => around.flatMap((inside) => leftIn(list, inside)));
+}
+
+/** Whether it does nothing outside, and asks nobody. */
+function isWait(block: Block): boolean {
+  if (block.type !== 'step' || block.wait_for_input != null) return false;
+  return ['noop', 'transform', 'fail', 'sleep', 'wait_for_event'].includes(block.handler);
+}
+
 /** Whether something in the list has failed that was neither caught nor is for its own block to clean up. */
 export function hasFailedIn(list: readonly Block[], around: Frame): boolean {
   return list.some((block) => {
@@ -122,7 +165,7 @@ export function hasFailedIn(list: readonly Block[], around: Frame): boolean {
 }
 
 function hasFailed(block: Block, frame: Frame): boolean {
-  if (frame.end === 'failed' && frame.owes !== true) return true;
+  if (frame.end === 'failed' && frame.owes !== true) return !isOnPurpose([block, frame], true);
   if ((frame.end === 'completed' || frame.end === 'skipped') && !owes(frame)) return false;
   const lists = listsOf(block);
   switch (block.type) {

@@ -28,9 +28,11 @@ import {
   frameIn,
   hasFailedIn,
   hasProtected,
+  isOnPurpose,
   isOver,
   isPaying,
   isUndone,
+  leftIn,
   newFrame,
   owes,
   reopenList,
@@ -222,8 +224,8 @@ export class Model extends World {
     const runCatch = function* (this: Model, scope: Scope): Run<End> {
       const end = yield* this.list(block.catch_block, { ...caught, isCatching: true, scope });
       // What `fail` hands on was taken care of.
-      const at = block.catch_block.find((one) => !isOver(frame, one));
-      frame.isUndone = at !== undefined && !(at.type === 'step' && at.handler === 'fail');
+      const [at] = leftIn(block.catch_block, frame);
+      frame.isUndone = at !== undefined && !isOnPurpose(at, end === 'failed');
       return end;
     }.bind(this);
     const runLast = function* (this: Model): Run<End> {
@@ -241,9 +243,9 @@ export class Model extends World {
       if (frame.list === 'finally' && hasRun()) startAnew();
       if (frame.list === 'catch') {
         yield* inner();
+        dropErrors();
         reopenList(frame, block.catch_block);
         frame.result = yield* runCatch(scopeIn(place.scope, 'all'));
-        dropErrors();
         if (frame.result === 'failed' && frame.isUndone) return 'failed';
         frame.list = 'finally';
       } else reopenList(frame, last);
@@ -260,9 +262,9 @@ export class Model extends World {
     };
     const inner = () => this.until(() => ![...frame.inside.values()].some(owes) || undefined);
     const forget = () => this.context.forgetError(block);
+    const dropErrors = () => this.context.dropErrors();
     if (frame.list === 'catch') {
       frame.result = yield* runCatch(place.scope);
-    const dropErrors = () => this.context.dropErrors();
       if (isCut(place.scope)) {
         const hasFailed = hasFailedIn(block.catch_block, frame);
         if (hasFailed && frame.isUndone && isProtected()) {

@@ -31,7 +31,17 @@ import { advance } from '../../src/core/evaluator.js';
 import { remapExecution } from '../../src/core/remap.js';
 import { createKeyring } from '../../src/core/sealing/keys.js';
 import { column } from '../helpers/columns.js';
-import { loop, noop, parallel, planOf, play, START, tryCatch, work } from '../helpers/player.js';
+import {
+  failing,
+  loop,
+  noop,
+  parallel,
+  planOf,
+  play,
+  START,
+  tryCatch,
+  work,
+} from '../helpers/player.js';
 import { record, recordLife } from '../helpers/recorder.js';
 import { casesIn } from '../helpers/table.js';
 
@@ -300,6 +310,7 @@ describe('a clean-up that is owed', () => {
   });
   const trip = [saga('s', ['charge', 'refund'], ['ship'])];
   const scoped: Block[] = [{ type: 'cancellation_scope', id: 'c', blocks: order('free', 'close') }];
+  const thrown = [tryCatch('t', [work('pay')], [parallel('p', [failing('no')], [work('tell')])])];
   const PLANS: Readonly<Record<string, Block[]>> = {
     same: trip,
     'same order': order('free', 'close'),
@@ -337,6 +348,8 @@ order | ok pay, ok free, fail close | free only | the finally list of t: close
 order | ok pay, ok free, fail close | no block | the finally list of t: close
 order | fail pay, ok tell, fail log, ok free, ok close | no block | the catch list of t: log
 order | ok pay, ok free, ok close | no block | none
+thrown | fail pay, ok tell | no block | none
+thrown | fail pay, fail tell | no block | the catch list of t: no, tell
 scoped | fail pay, ok tell, fail log, cancel, ok free, ok close | no block | the catch list of t: log
 scoped | fail pay, ok tell, fail log, cancel, ok free, ok close | scoped | none
 scoped | fail pay, ok tell, fail log, cancel, ok free, fail close | no block | the finally list of t: close
@@ -344,7 +357,8 @@ hooked | cancel, wake | the same hook | none
 hooked | cancel, wake | no hook | the hooks on_cancel: h
 `)) {
     test(`counts when it would not run in the target: ${flow}, ${acts} → ${target}`, () => {
-      const blocks = { trip, scoped, order: order('free', 'close'), hooked: [work('a')] }[flow]!;
+      const flows = { trip, scoped, thrown, order: order('free', 'close'), hooked: [work('a')] };
+      const blocks = flows[flow as keyof typeof flows];
       const player = play(blocks, { hooks: flow === 'hooked' ? hooked('h') : {} });
       for (const act of acts.split(', ')) {
         if (act === 'stop') player.send({ kind: 'stop', state: 'failed' });

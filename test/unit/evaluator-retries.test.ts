@@ -34,6 +34,9 @@ const saga = (id: string, ...steps: [string, Block | Block[], Block?][]): Block 
   ),
 });
 const order = tryCatch('t', [work('charge')], [work('cancel')], [work('notify')]);
+const route = (...blocks: Block[]): Block => {
+  return { type: 'router', id: 'q', routes: [{ condition: 'true', blocks }], default: [work('z')] };
+};
 const STOP = { kind: 'stop', state: 'failed' } as const;
 
 describe('a retry of a try_catch', () => {
@@ -175,6 +178,86 @@ describe('a retry of a saga', () => {
     player.shows({ state: 'failed' });
     player.after('retry').shows({ atWork: ['charge'] });
   });
+
+  const no = failing('no');
+  const scope = (...blocks: Block[]): Block => ({ type: 'cancellation_scope', id: 'c', blocks });
+  const each = (...blocks: Block[]) => forEach('f', 'xs', blocks, { concurrency: 2 });
+  const item = (of: number, block: Block): Block => ({ ...block, when: `data.item == ${of}` });
+  const wait: Block = { type: 'step', id: 'w', handler: 'wait_for_event', params: { name: 'ok' } };
+  const until = (...branches: Block[][]) =>
+    ({ ...race('r', ...branches), semantics: 'first_to_succeed' }) as Block;
+  const CATCHES: Record<string, Block[]> = {
+    list: [work('undo'), no],
+    'when true': [work('undo'), { ...no, when: 'data.xs' }],
+    router: [route(work('undo'), no)],
+    'router behind it': [work('undo'), route(no)],
+    split: [
+      {
+        type: 'ab_split',
+        id: 'q',
+        variants: [{ name: 'v', weight: 1, blocks: [work('undo'), no] }],
+      },
+    ],
+    scope: [scope(work('undo'), no)],
+    loop: [loop('l', 'true', 2, [work('undo'), no])],
+    item: [forEach('f', 'xs', [work('undo'), no])],
+    items: [each(item(1, work('undo')), item(2, no))],
+    parallel: [parallel('p', [no], [work('undo')])],
+    race: [race('r', [work('undo'), no], [wait, work('z')])],
+    'try_catch that passes on a fail': [
+      work('undo'),
+      tryCatch('u', [failing('y')], [no], [noop('n')]),
+    ],
+    nested: [scope(parallel('p', [route(loop('l', 'true', 1, [no]))], [work('undo')]))],
+    // Something else is left to do, or was taken back.
+    'parallel with a failed refund': [parallel('p', [no], [work('undo')])],
+    'race of two refunds': [until([work('undo'), no], [work('other')])],
+    'race with a refund at work': [race('r', [work('undo'), no], [work('other')])],
+    'items, one of which fails': [each(item(1, work('undo')), item(2, no))],
+    'try_catch that passes on a refund': [tryCatch('u', [work('undo')], [no])],
+    'finally list': [work('undo'), tryCatch('u', [noop('n')], [], [no])],
+    saga: [saga('i', ['undone', work('undo')], ['checked', no])],
+    compensation: [saga('i', ['x', noop('n'), no], ['y', work('undo')])],
+    'child or check': [
+      work('undo'),
+      { type: 'step', id: 'no', handler: 'assert', params: { condition: 'none' } },
+    ],
+  };
+  for (const [of = '', before = '', again = ''] of casesIn(`
+list | ok undo | charge
+when true | ok undo | charge
+router | ok undo | charge
+router behind it | ok undo | charge
+split | ok undo | charge
+scope | ok undo | charge
+loop | ok undo | charge
+item | ok undo | charge
+items | ok undo | charge
+parallel | ok undo | charge
+race | ok undo | charge
+try_catch that passes on a fail | ok undo | charge
+nested | ok undo | charge
+parallel with a failed refund | fail undo | undo
+race of two refunds | ok undo, fail other | other
+race with a refund at work | ok undo |
+items, one of which fails | fail undo | undo
+try_catch that passes on a refund | fail undo |
+finally list | ok undo |
+saga | ok undo | undo
+compensation | fail undo |
+child or check | ok undo |
+`)) {
+    const what = again === 'charge' ? 'runs again behind' : 'first cleans up in';
+    test(`${what} a catch list with fail: ${of}, ${before}`, () => {
+      const action = tryCatch('a', [work('charge')], CATCHES[of]!);
+      const player = play([saga('s', ['pay', action])], { data: { xs: [1, 2] } });
+      player.after('fail charge', ...(before.split(', ') as 'wake'[])).shows({ state: 'failed' });
+      assert.equal(player.snapshot.execution.m === 1, again !== 'charge');
+      player.after('retry');
+      assert.equal(player.atWork.join(', '), again);
+      if (again === '') player.shows({ state: 'failed' });
+    });
+  }
 });
 
 describe('what is cut off and cannot clean up', () => {
@@ -258,6 +341,19 @@ describe('what is cut off and cannot clean up', () => {
     scope(thrown).after('cancel', 'fail ship').shows({ state: 'cancelled' });
   });
 
+  test('is also a finally list or a compensation in which something fails on purpose', () => {
+    const check = route(parallel('p', [failing('no')], [noop('n')]));
+    for (const block of [
+      tryCatch('t', [work('a')], [], [check]),
+      saga('s', ['pay', noop('x'), check], ['send', work('a')]),
+    ]) {
+      const player = play([block]).after('cancel').shows({ state: 'failed' });
+      assert.equal(player.snapshot.execution.y?.code, 'cleanup_failed');
+      player.after('retry').shows({ state: 'failed' });
+      player.after('cancel').shows({ state: 'cancelled' });
+    }
+  });
+
   test('is given up by a hard stop, and the failure tells that a retry continues what was cancelled', () => {
     const player = play([order]).after('cancel', STOP).shows({ state: 'failed' });
     assert.match(player.snapshot.execution.y?.message ?? '', /its cancellation had not finished/);
@@ -322,12 +418,17 @@ describe('a catch list that has failed when its block is cut off', () => {
     items: [items(2, when('data.item == 1', refund), when('data.item == 2', work('a')))],
     'one item': [items(1, refund)],
     loop: [loop('l', 'true', 1, [refund])],
-    router: [{ type: 'router', id: 'q', routes: [{ condition: 'true', blocks: [refund] }] }],
+    router: [route(refund)],
     scope: [scope(work('refund'))],
+    'parallel with fail': [parallel('q', [failing('again')], [refund])],
+    'try_catch with a finally list': [
+      tryCatch('u', [failing('ux')], [work('a')], [work('m', { cancellable: false })]),
+    ],
     'try list': [tryCatch('u', [refund], [work('a')])],
     'try list with a finally list': [tryCatch('u', [refund], [work('a')], [noop('n')])],
     'two lists': [tryCatch('u', [refund], [work('a')], [work('m'), work('last')])],
     'catch list': [undo([refund], [noop('n')], 'u')],
+    'catch list with fail': [undo([refund, failing('again')], [], 'u')],
     action: [saga('s', ['pay', refund])],
   };
   const FLOWS: Record<string, Block[]> = {
@@ -338,6 +439,8 @@ describe('a catch list that has failed when its block is cut off', () => {
     scoped: [scope(plain)],
     plain: [plain],
     rethrown: [undo([refund, failing('again')])],
+    'rethrown in a router': [undo([refund, route(failing('again'))])],
+    'rethrown in a scope': [scope(undo([work('refund'), route(failing('again'))]))],
     branch: [withOther],
     'branch in a scope': [scope(parallel('p', [undo([work('refund')], [])], [work('other')]))],
     'scope in a branch': [parallel('p', [scope(undo([work('refund')], []))], [work('other')])],
@@ -374,6 +477,14 @@ scoped | fail refund, cancel, ok note | refund | ok refund, ok note | cancelled
 # A cancel gives up what it would have cut off, and what fail hands on is done.
 plain | fail refund, cancel, ok note | | | cancelled
 rethrown | ok refund, cancel, ok note | | | cancelled
+rethrown in a router | ok refund, cancel, ok note | | | cancelled
+rethrown in a scope | ok refund, cancel, ok note | | | cancelled
+rethrown in a scope | cancel, ok refund, ok note | | | cancelled
+rethrown in a scope | cancel, fail refund | refund | ok refund, ok note | cancelled
+of parallel with fail | cancel, ok refund, ok note | | | cancelled
+of parallel with fail | ok refund, cancel, ok note | | | cancelled
+of parallel with fail | cancel, fail refund | refund | ok refund, ok note | cancelled
+of parallel with fail | fail refund, cancel, ok note | refund | ok refund, ok note | cancelled
 # It has ended in a pause, in which the instance does not.
 quick | pause, fail refund, cancel | refund | ok refund | cancelled
 last list | pause, fail refund, cancel | refund | ok refund | cancelled
@@ -418,17 +529,18 @@ of one item | cancel, fail refund | refund | ok refund, ok refund, ok note | can
 of one item | fail refund, cancel, ok note | refund | ok refund, ok refund, ok note | cancelled
 of loop | cancel, fail refund | refund | ok refund, ok note | cancelled
 of router | cancel, fail refund | refund | ok refund, ok note | cancelled
+# What it has inside fails in it as usual, the finally list included.
+of try_catch with a finally list | fail a, cancel, ok m | a | fail a, ok m, retry, ok a, ok m, ok note | cancelled
 of scope | cancel, fail refund | refund | ok refund, ok note | cancelled
 of scope | fail refund, cancel, ok note | refund | ok refund, ok note | cancelled
-    'parallel with fail': [parallel('q', [failing('again')], [refund])],
-    'try_catch with a finally list': [
-      tryCatch('u', [failing('ux')], [work('a')], [work('m', { cancellable: false })]),
-    ],
 of try list | cancel, fail refund | refund | ok refund, ok note | cancelled
 of try list | fail refund, ok a, cancel, ok note | | | cancelled
 of try list with a finally list | cancel, fail refund | refund | ok refund, ok note | cancelled
 of two lists | cancel, fail refund, ok m, fail last | last | ok last, ok refund, ok m, ok last, ok note | cancelled
 of catch list | cancel, fail refund | refund | ok refund, ok note | cancelled
+# The list runs again behind what is inside, and what has failed there fails once more.
+of catch list with fail | fail refund, cancel, ok note | refund | ok refund, ok note | cancelled
+of catch list with fail | cancel, fail refund | refund | ok refund, ok note | cancelled
 of action | cancel, fail refund | refund | ok refund, ok note | cancelled
 `)) {
     const what = asks === '' ? 'is not owed' : 'is owed';
@@ -447,6 +559,18 @@ of action | cancel, fail refund | refund | ok refund, ok note | cancelled
       player.shows({ state: end, atWork: [] });
     });
   }
+});
+
+test('items of a finally list that runs once more do not see what those before have merged', () => {
+  const ship = work('ship', { params: { to: '{{ data.address | "at the counter" }}' } });
+  const body = [ship, work('sign')];
+  const each = forEach('f', 'xs', body, { concurrency: 2 });
+  const player = play([tryCatch('t', [work('a')], [], [each])], { data: { xs: [1, 2] } });
+  player.after('cancel').complete('ship', { address: 'Rome' });
+  player.snapshot.data = { ...player.snapshot.data, address: 'Oslo' };
+  player.after(STOP, 'retry', 'ok a').shows({ atWork: ['ship', 'ship'] });
+  const to = player.dispatched.slice(-2).map(({ params }) => (params as JsonObject).to);
+  assert.deepEqual(to, ['Oslo', 'Oslo']);
 });
 
 describe('data._error', () => {
@@ -529,8 +653,6 @@ describe('outputs of another pass', () => {
 
   test('outputs of a loop are those of the latest iteration until the block starts, and null after a skipped one', () => {
     const body = [
-# What it has inside fails in it as usual, the finally list included.
-of try_catch with a finally list | fail a, cancel, ok m | a | fail a, ok m, retry, ok a, ok m, ok note | cancelled
       transform('before', { n: '{{ outputs.pay.n }}' }),
       tryCatch('t', [work('pay')], []),
       transform('after', { n: '{{ outputs.pay.n }}' }),
@@ -561,18 +683,6 @@ describe('a retry of a parent', () => {
   const child = (id = 'c'): Block => ({ type: 'sub_sequence', id, sequence_name: 'other' });
 
   /** What the child comes to that the block has waited for last; it is made before. */
-test('items of a finally list that runs once more do not see what those before have merged', () => {
-  const ship = work('ship', { params: { to: '{{ data.address | "at the counter" }}' } });
-  const body = [ship, work('sign')];
-  const each = forEach('f', 'xs', body, { concurrency: 2 });
-  const player = play([tryCatch('t', [work('a')], [], [each])], { data: { xs: [1, 2] } });
-  player.after('cancel').complete('ship', { address: 'Rome' });
-  player.snapshot.data = { ...player.snapshot.data, address: 'Oslo' };
-  player.after(STOP, 'retry', 'ok a').shows({ atWork: ['ship', 'ship'] });
-  const to = player.dispatched.slice(-2).map(({ params }) => (params as JsonObject).to);
-  assert.deepEqual(to, ['Oslo', 'Oslo']);
-});
-
   function ends(player: Player, block: string, how: string): void {
     const { children, plan, snapshot } = player;
     const { o } = snapshot.execution;

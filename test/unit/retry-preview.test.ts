@@ -61,6 +61,12 @@ const FLOWS: Record<string, Block[]> = {
   bought: [saga('o', { ...pay, action: work('charge') }, { id: 'send', action: child })],
   caught: [tryCatch('t', [child], [work('a'), failing('no')]), work('b')],
   handled: [tryCatch('t', [child], []), work('b')],
+  thrown: [
+    saga('s', {
+      id: 'pay',
+      action: tryCatch('t', [work('charge')], [parallel('p', [failing('no')], [work('a')])]),
+    }),
+  ],
   timed: [TIMED],
   'timed in try': [tryCatch('o', [TIMED], [work('x')])],
 };
@@ -84,6 +90,8 @@ with which item and pass it goes on | items | ok a, fail a, ok b | step l[0]/f[1
 that a catch list goes on behind a cancel, and its finally list runs once more | guarded | fail charge, fail a, cancel, ok c | step t/a, finally t/c (t/c); stays ; cancelled; asks
 that a catch list that was cut off goes on | guarded | fail charge, cancel, fail a | step t/a; stays ; cancelled
 that what is cleaned up in it comes first | deep | fail charge, fail a, cancel, fail e | step t/p/a, step t/p/u/d, finally t/p/u/e; stays ; cancelled
+that a saga runs again whose catch list failed on purpose | thrown | fail charge, ok a | saga s (s[0]/t/p/a); stays ; asks
+but not if something else in it failed, too | thrown | fail charge, fail a | step s[0]/t/p/no, step s[0]/t/p/a; stays ; failed
 that a hook runs again | steps | cancel, wake | hook h; stays ; cancelled
 that a child is retried | child | c failed | child c; stays
 that another child is started | child | c gone | child c (c); stays ; asks

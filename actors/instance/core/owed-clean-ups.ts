@@ -18,6 +18,7 @@ import {
   TRY_LIST,
   type TryCatchRecord,
 } from '../../../schema/execution.js';
+import { owesCatch } from '../../../src/core/blocks/try-catch.js';
 import { CLEANUP_REMOVED, migrationFinding } from '../../../src/core/migration-findings.js';
 import { iterationOf } from '../../../src/core/paths.js';
 import type { NodePlace, Plan, PlanNode } from '../../../src/core/plan-nodes.js';
@@ -138,16 +139,9 @@ class Walk extends ExecutionWalk {
     }
     // After a finally list that ran, a retry continues in the list before it.
     const list = p === CATCH_LIST || m !== undefined ? CATCH_LIST : TRY_LIST;
-    if (list === CATCH_LIST) this.#catch(by, node.lists[CATCH_LIST]!);
+    const isCatch = list === CATCH_LIST && owesCatch(this.run, node, record);
+    if (isCatch) this.owe('catch', by, node.lists[CATCH_LIST]!);
     this.list(node.lists[list]);
-  }
-
-  /** A catch list that has reached `fail` has nothing left to clean up. */
-  #catch(by: Omit<OwedCleanUp, 'kind' | 'leaves'>, list: readonly number[]): void {
-    const next = list.find((index) => !this.isDone(index));
-    const node = this.plan.nodes[next ?? -1];
-    if (node?.type === 'step' && node.handler === 'fail') return;
-    this.owe('catch', by, list);
   }
 
   #leavesIn(list: readonly number[]): OwedLeaf[] {

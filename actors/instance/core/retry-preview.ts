@@ -24,7 +24,7 @@ import {
   STAYS_MAX,
 } from '../../../schema/explanation.js';
 import { isEnded } from '../../../schema/states.js';
-import { owesInChildren, owesWithin } from '../../../src/core/owed.js';
+import { actsOutside, owesInChildren, owesWithin } from '../../../src/core/owed.js';
 import { recordOf } from '../../../src/core/paths.js';
 import type { NodePlace, Plan, PlanNode } from '../../../src/core/plan-nodes.js';
 import type { Snapshot } from '../../../src/core/progress.js';
@@ -378,10 +378,4 @@ class Preview extends ExecutionWalk {
     const { d, k, o } = this.execution;
     return d[index]?.[3] ?? k?.[index] ?? o[index];
   }
-}
-
-function actsOutside(node: PlanNode): boolean {
-  if (node.type === 'sub_sequence') return true;
-  if (node.type !== 'step') return false;
-  return node.mode === 'external' || node.mode === 'in_process' || node.gate !== undefined;
 }

@@ -18,7 +18,7 @@ import {
 } from '../../../schema/execution.js';
 import { cutInside, endCut, isBeingCut, keepOpen } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
-import { hasFailedIn, isDone, isListDone, owesInChildren } from '../owed.js';
+import { hasFailedIn, isDone, isListDone, onlyFailsAgain, owesInChildren } from '../owed.js';
 import { rangeOf } from '../paths.js';
 import type { NodePlace, Plan, PlannedExecution } from '../plan-nodes.js';
 import { reopenList, repeatList } from '../runs-again.js';
@@ -35,7 +35,7 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
   seesError: (branch) => branch !== TRY_LIST,
   cleansUp: (branch) => branch === FINALLY_LIST,
   handlesFailure: ({ m }, branch) => branch === TRY_LIST && m !== undefined,
-  owes: (run, node, { m, z }) => z === 1 || (m !== undefined && owesCatch(run, node)),
+  owes: (run, node, kept) => kept.z === 1 || (kept.m !== undefined && owesCatch(run, node, kept)),
   hasNotCleanedUp: (run, node, record) => record.z === 1 || owesFailedCatch(run, node, record),
   runsOwed: (record, branch) => branch === CATCH_LIST && runsOwed(record),
   onlyCleansUp: ({ m }, branch) => branch === TRY_LIST && m !== undefined,
@@ -56,7 +56,11 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
     if (result === 'open') return;
     if (record.p === FINALLY_LIST) endFinally(run, node, record, result);
     else if (record.p === TRY_LIST && result === FAILED) startCatch(run, node, record, child);
-    else if (result === FAILED && !throwsAgain(child) && isBeingCut(run, node, record)) {
+    else if (
+      result === FAILED &&
+      isBeingCut(run, node, record) &&
+      !onlyFailsAgain(run, child.index, true)
+    ) {
       run.noteCleanupFailure(node, record);
     } else startFinally(run, node, record, result);
   },
@@ -107,15 +111,15 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
 function owesFailedCatch(
   run: PlannedExecution,
   node: TryCatchNode,
-  { p, f }: TryCatchRecord,
+  record: TryCatchRecord,
 ): boolean {
-  return p === FINALLY_LIST && f === FAILED && owesCatch(run, node) && isProtected(run, node);
+  return hasFailedCatch(record) && owesCatch(run, node, record) && isProtected(run, node);
 }
 
 /** The same of a catch list that is cut off after something in it has failed. */
 function owesCutCatch(run: PlannedExecution, node: TryCatchNode, { p }: TryCatchRecord): boolean {
-  const hasFailed = p === CATCH_LIST && hasFailedIn(run, node.lists[CATCH_LIST]!);
-  return hasFailed && owesCatch(run, node) && isProtected(run, node);
+  if (p !== CATCH_LIST) return false;
+  return hasFailedIn(run, node.lists[CATCH_LIST]!) && isProtected(run, node);
 }
 
 /** Whether the signal `cancel` would not cut off a part of the catch list, or does not cut off the whole. */
@@ -139,14 +143,13 @@ function isInScope({ nodes }: Plan, { parent }: NodePlace): boolean {
   return false;
 }
 
-/** Whether a retry has more to do in the catch list than to fail again. */
-function owesCatch({ execution, plan }: PlannedExecution, node: TryCatchNode): boolean {
-  const next = node.lists[CATCH_LIST]!.find((index) => !isDone(execution, index));
-  return next !== undefined && !throwsAgain(plan.nodes[next]!);
-}
+const hasFailedCatch = ({ p, f }: TryCatchRecord) => p === FINALLY_LIST && f === FAILED;
 
-/** A catch list that has reached `fail` is done, and only passes on the failure. */
-const throwsAgain = (node: NodePlace) => (node as { readonly handler?: string }).handler === 'fail';
+/** Whether a retry has more to do in the catch list than to fail again. */
+export function owesCatch(run: PlannedExecution, node: NodePlace, record: TryCatchRecord): boolean {
+  const next = node.lists[CATCH_LIST]!.find((index) => !isDone(run.execution, index));
+  return next !== undefined && !onlyFailsAgain(run, next, hasFailedCatch(record));
+}
 
 function newRecord(run: Evaluation): TryCatchRecord {
   return { b: run.offset, p: TRY_LIST, f: COMPLETED };
