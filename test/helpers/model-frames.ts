@@ -102,6 +102,14 @@ export function unpaidIn({ inside, lanes }: Frame): Frame[] {
   return [...own, ...[...lanes.values()].flatMap(({ frame }) => unpaidIn(frame))];
 }
 
+/** What has failed in it is dealt with. */
+export function forgetUnpaid(around: Frame): void {
+  for (const frame of framesIn(around)) {
+    delete frame.unpaid;
+    forgetUnpaid(frame);
+  }
+}
+
 /** Whether the list has what goes on when the signal comes: such a step, or a scope. */
 export function hasProtected(list: readonly Block[]): boolean {
   return list.some((block) => {

@@ -25,6 +25,7 @@ import type {
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import type { End, Frame } from './model-frames.js';
 import {
+  forgetUnpaid,
   frameIn,
   hasFailedIn,
   hasProtected,
@@ -217,7 +218,7 @@ export class Model extends World {
         const failed = block.try_block.filter(({ id }) => frame.inside.get(id)?.end === 'failed');
         const failed_blocks = failed.map(({ id }) => id);
         this.context.noteError(frame, { failed_blocks, source: 'try_catch', block_id: block.id });
-        for (const one of unpaidIn(frame)) delete one.unpaid;
+        forgetUnpaid(frame);
         frame.list = 'catch';
       }
     }

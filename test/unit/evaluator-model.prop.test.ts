@@ -111,16 +111,18 @@ test('the stories have seen every kind of block and of trouble', (t) => {
   assert.ok(share <= DRAWS_SHARE_MAX, `${share} of the stories are draws`);
 });
 
+/** A story in the evaluator and in the model. */
+function liveBoth(story: Pick<Story, 'blocks' | 'answers'>, ...asked: [number, Request][]): void {
+  const requests = asked.map(([after, request]) => ({ after, request }));
+  const usual = { data: {}, deaths: [], startsAfter: 0, kept: [], hooks: {}, givesUp: false };
+  const rest = { retries: 1, unpoliciedRetry: 'fail', stepBudget: 500 } as const;
+  new Trial({ ...usual, ...rest, ...story, requests }, tally).run();
+}
+
 describe('what was owed before a hard stop', () => {
   const right = { kind: 'success', after: 1, output: {} } as const;
   const wrong = { kind: 'permanent', after: 2, output: {} } as const;
   const stop = { kind: 'stop', state: 'failed' } as const;
-  const usual = { data: {}, deaths: [], startsAfter: 0, kept: [], hooks: {}, givesUp: false };
-  const life = (story: Pick<Story, 'blocks' | 'answers'>, ...all: [number, Request][]) => {
-    const requests = all.map(([after, request]) => ({ after, request }));
-    const rest = { retries: 1, unpoliciedRetry: 'fail', stepBudget: 500 } as const;
-    return new Trial({ ...usual, ...rest, ...story, requests }, tally);
-  };
 
   test('is given up by it, so that a race that completes then is not run again', () => {
     const blocks = [
@@ -130,7 +132,7 @@ describe('what was owed before a hard stop', () => {
     const answers = { a: [right], b: [{ ...right, after: 500 }], f: [wrong], c: [wrong] };
     const player = play(blocks).after('ok a', 'fail f', stop, 'pause', 'resume', 'fail c', 'retry');
     assert.deepEqual(player.done, ['a', 'r']);
-    life({ blocks, answers }, [8, stop], [1, { kind: 'pause' }], [1, { kind: 'resume' }]).run();
+    liveBoth({ blocks, answers }, [8, stop], [1, { kind: 'pause' }], [1, { kind: 'resume' }]);
   });
 
   test('is owed again if it fails again', () => {
@@ -138,8 +140,24 @@ describe('what was owed before a hard stop', () => {
     const late = [work('b', { delay: { duration: 1 } })];
     const blocks = [{ ...race('r', branch, late), semantics: 'first_to_succeed' } as Block];
     const answers = { a: [right], b: [right], f: [{ ...wrong, after: 1 }] };
-    life({ blocks, answers }, [2, { kind: 'cancel' }], [1, stop]).run();
+    liveBoth({ blocks, answers }, [2, { kind: 'cancel' }], [1, stop]);
   });
+});
+
+test('what has failed to clean up in a try list is not owed once its catch list has run, at any depth', () => {
+  const refund = http('p', { cancellable: false });
+  const inner = tryCatch('u', [work('b'), failing('y')], [refund, http('q')]);
+  const outer = tryCatch('o', [tryCatch('t', [failing('x')], [inner])], [], [work('f')]);
+  const blocks = [tryCatch('all', [{ ...outer, timeout: 100 } as Block], [])];
+  const answer = { kind: 'success', after: 1, output: {} } as const;
+  const answers = {
+    b: [answer],
+    p: [answer],
+    q: [{ ...answer, kind: 'permanent' }],
+    f: [{ ...answer, after: 200 }],
+  } as const;
+  play(blocks).after('ok b', 'ok p', 'fail q', 'tick', 'ok f').shows({ state: 'completed' });
+  liveBoth({ blocks, answers });
 });
 
 describe('what the model has found', () => {
