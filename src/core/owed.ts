@@ -80,7 +80,8 @@ export function hasFailedIn(run: PlannedExecution, list: readonly number[]): boo
     const [code, , , kept] = execution.d[index] ?? [];
     const record = execution.o[index] ?? kept;
     if (code === FAILED) return !onlyFailsAgain(run, index, true);
-    if (record?.j === FAILED) return true;
+    // It has failed, or timed out, and only waits for what is owed inside.
+    if (record?.j !== undefined && (record.j === FAILED || record.o === 1)) return true;
     if (isDone(execution, index)) return false;
     const { kind, lists } = plan.nodes[index]!;
     return lists.some((inner, branch) => {

@@ -462,6 +462,9 @@ describe('a catch list that has failed when its block is cut off', () => {
     timed: [tryCatch('o', [timed(withOther)], [work('next')])],
     'timed itself': [tryCatch('o', [timed(guarded)], [work('next')])],
     'in a timed scope': [timed(scope(plain))],
+    'timed in a catch list': [
+      undo([timed(parallel('q', [tryCatch('u', [work('a')], [], [work('m')])])), refund]),
+    ],
     ...Object.fromEntries(Object.entries(CATCHES).map(([of, list]) => [`of ${of}`, [undo(list)]])),
   };
   for (const [flow = '', before = '', asks = '', then = '', end = ''] of casesIn(`
@@ -518,6 +521,8 @@ timed | fail refund, tick | refund | ok refund, ok next | completed
 timed itself | fail refund, tick, ok note | refund | ok refund, ok tell, ok note, ok next | completed
 # Its own time is over by the retry.
 in a timed scope | fail refund, cancel, ok note | refund | tick, ok refund, ok note | cancelled
+# It has timed out, and something in it cannot clean up.
+timed in a catch list | tick, cancel, fail m | m | ok m, ok a, ok m, ok refund, ok note | cancelled
 # At any depth of the list, before the cut and behind it.
 of parallel | fail refund, cancel | refund, a | ok refund, ok a, ok note | cancelled
 of parallel | cancel, fail refund | refund, a | ok refund, ok a, ok note | cancelled
