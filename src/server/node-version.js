@@ -5,7 +5,7 @@
 
 /** Matches `engines` in package.json. */
 const MAJOR_MIN = 20;
-const MINOR_MIN = 11;
+const MINOR_MIN = 12;
 
 export function requireNode() {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
