@@ -141,7 +141,7 @@ export class TaskCache {
     if (this.#index !== undefined) this.#index.set(task);
     else if (replaced !== undefined) {
       this.#few = this.#few.map((one) => (one === replaced ? task : one));
-    } else if (this.#few.length < FEW) this.#few = [...this.#few, task];
+    } else if (this.#few.length < FEW) this.#few = this.#few.concat(task);
     else {
       this.#index = new TaskIndex();
       for (const one of this.#few) this.#index.set(one);

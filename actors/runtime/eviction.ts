@@ -26,16 +26,20 @@ export interface Member<Self extends Member<Self>> {
   newer: Self | undefined;
 }
 
-/** Members skipped for each one taken from the middle of a queue. */
+/** Of the members that `surplus` passes, it takes the last one. */
 const STEP = 8;
+/** The share of a queue, from its newest end, through which `surplus` goes. */
+const SURPLUS_SHARE = 1 / 4;
 
 export class Line<Item extends Member<Item>> {
   oldest: Item | undefined;
   newest: Item | undefined;
   bytes = 0;
   readonly #bytesMax: number;
-  /** The member last taken from the middle. */
+  #size = 0;
+  /** Where `surplus` goes on, and how many members it has passed since it was at the newest end. */
   #hand: Item | undefined;
+  #passed = 0;
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
@@ -50,17 +54,28 @@ export class Line<Item extends Member<Item>> {
     item.line?.remove(item);
     item.line = this;
     this.bytes += item.bytes;
+    this.#size += 1;
     item.older = this.newest;
     if (this.newest === undefined) this.oldest = item;
     else this.newest.newer = item;
     this.newest = item;
   }
 
-  /** Samples the queue evenly. */
-  sample(): Item | undefined {
+  /**
+   * A member that others are likely to precede. The newest quarter is taken in passing, so that what is soon gone again
+   * mostly stays; behind it the oldest members keep their places until they are gone. Once per lap the oldest one is
+   * taken, so that a queue without workers does not keep its places for ever.
+   */
+  surplus(): Item | undefined {
+    if (this.#passed > this.#size * SURPLUS_SHARE) {
+      this.#passed = 0;
+      this.#hand = undefined;
+      return this.oldest;
+    }
     let at = this.#hand;
     for (let step = 0; step < STEP; step += 1) at = at?.older ?? this.newest;
     this.#hand = at;
+    this.#passed += STEP;
     return at;
   }
 
@@ -75,6 +90,7 @@ export class Line<Item extends Member<Item>> {
     item.newer = undefined;
     item.line = undefined;
     this.bytes -= item.bytes;
+    this.#size -= 1;
   }
 }
 
@@ -101,7 +117,7 @@ export const LARGE_SHARE = 1 / 16;
 /** Reserved for idle actors, however much the busy ones use. */
 export const IDLE_SHARE = 1 / 8;
 const ENDED_SHARE = 1 / 128;
-/** About 20,000 small instances; a longer backlog is read again as it is claimed. */
+/** 20,000 to 30,000 small instances; a longer backlog is read again as it is claimed. */
 const OFFERED_SHARE = 3 / 16;
 const WAITING_SHARE = 1 / 8;
 

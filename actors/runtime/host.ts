@@ -539,7 +539,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     let tries = BUSY_TRIES;
     while (tries > 0 && isFull()) {
       // The oldest offered tasks are claimed next, unless their queue has no workers.
-      const actor = name === 'offered' ? line.sample() : line.oldest;
+      const actor = name === 'offered' ? line.surplus() : line.oldest;
       if (actor === undefined) return;
       if (this.isIdle(actor)) {
         this.drop(actor);

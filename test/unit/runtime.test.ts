@@ -11,6 +11,7 @@ import { RATE_LIMIT } from '../../actors/limits/tables.js';
 import { compareTasks, LAST_PLACE, type ReadyTask, ReadyTasks } from '../../actors/queue/window.js';
 import { CommitLog, type Settlement } from '../../actors/runtime/commit-log.js';
 import { linkControl, serveControl } from '../../actors/runtime/control.js';
+import { Line } from '../../actors/runtime/eviction.js';
 import { ActorHost } from '../../actors/runtime/host.js';
 import type { PeerMessage, Request } from '../../actors/runtime/protocol.js';
 import { Service } from '../../actors/runtime/service.js';
@@ -209,6 +210,41 @@ test('ready tasks leave in the order of their queue, whatever was removed or had
     assert.deepEqual(taken, expected);
     assert.equal(count.tasks, 0);
   });
+});
+
+/** A full queue of this many to which as many are added as `rounds` times its size; who is in it then. */
+function crowded(size: number, rounds: number): readonly number[] {
+  const line = new Line<Queued>(size);
+  for (let number = 0; number < size * (rounds + 1); number += 1) {
+    line.push(new Queued(number));
+    const surplus = line.isFull ? line.surplus() : undefined;
+    if (surplus !== undefined) line.remove(surplus);
+  }
+  const numbers: number[] = [];
+  for (let at = line.oldest; at !== undefined; at = at.newer) numbers.push(at.number);
+  return numbers;
+}
+
+class Queued {
+  bytes = 1;
+  line: Line<Queued> | undefined;
+  older: Queued | undefined;
+  newer: Queued | undefined;
+  readonly number: number;
+
+  constructor(number: number) {
+    this.number = number;
+  }
+}
+
+test('of actors whose tasks wait, the first ones and the latest ones stay, and even the first ones not for ever', () => {
+  const SIZE = 1_024;
+  const after = crowded(SIZE, 5);
+  const latest = after.slice(-SIZE / 16);
+  assert.equal(after.length, SIZE);
+  assert.ok(after.filter((number) => number < SIZE).length > SIZE / 2);
+  assert.ok(SIZE * 6 - latest[0]! < SIZE / 8, 'the latest are still together');
+  assert.equal(crowded(SIZE, 100).filter((number) => number < SIZE).length, 0);
 });
 
 test('ids of one generator are valid, unique and ordered, and carry their routing bits', () => {
