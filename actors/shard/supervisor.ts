@@ -9,7 +9,12 @@
  * one's sessions, which then can commit nothing more; 3. the shards load from rows.
  */
 
-import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
+import {
+  MessageChannel,
+  type MessagePort,
+  type ResourceLimits,
+  type Worker,
+} from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import type { Logger } from '../../src/base/log.js';
 import { OffloadPool } from '../../src/base/offload-pool.js';
@@ -99,7 +104,9 @@ export class Supervisor {
   readonly metrics: MetricMemory;
   readonly offload = new OffloadPool();
   readonly #deps: SupervisorDeps;
-  readonly #pool: Piscina;
+  readonly #shardPool: Piscina;
+  /** A pool of its own, because limits are those of a pool. */
+  readonly #writerPool: Piscina;
   readonly #heapMib: number;
   /** Outlives the threads: a replacement continues the count of its predecessor. */
   readonly #callRate: ShardTask['outbound']['rate'];
@@ -128,22 +135,12 @@ export class Supervisor {
     deps.log.info({ threads, heapMib, memoryMib: memory }, 'starting threads');
     this.#shards = Array.from({ length: shards }, () => undefined);
     collectInThread();
-    // No `filename` here: every thread would load it, and the writer needs a fifth of it.
-    this.#pool = new Piscina({
-      minThreads: threads,
-      maxThreads: threads,
-      concurrentTasksPerWorker: 1,
-      idleTimeout: Number.POSITIVE_INFINITY,
-      recordTiming: false,
-      resourceLimits: {
-        maxOldGenerationSizeMb: heapMib,
-        maxYoungGenerationSizeMb: threadYoungMib(memory, threads),
-      },
-      // The default parks an idle thread in Atomics.wait, where its ports and timers do not run.
-      atomics: 'disabled',
+    this.#shardPool = threadPool(SHARD_THREAD, shards, {
+      maxOldGenerationSizeMb: heapMib,
+      maxYoungGenerationSizeMb: threadYoungMib(memory, threads),
     });
-    // Failed tasks reject their promises; the pool also emits them as events.
-    this.#pool.on('error', () => undefined);
+    // What it receives is gone with the next flush.
+    this.#writerPool = threadPool(WRITER_THREAD, 1, { maxOldGenerationSizeMb: heapMib });
     // Threads load while the engine connects to the database and acquires the lease.
     this.#startWriter();
     for (let shard = 0; shard < this.#shards.length; shard++) this.#startShard(shard, 0);
@@ -206,7 +203,8 @@ export class Supervisor {
       running: Running<Pick<ShardControl, 'threadId'>> | undefined,
     ): Promise<Worker> => {
       const id = await running?.link.remote.threadId();
-      const thread = this.#pool.threads.find(({ threadId }) => threadId === id);
+      const threads = [...this.#writerPool.threads, ...this.#shardPool.threads];
+      const thread = threads.find(({ threadId }) => threadId === id);
       if (thread === undefined) throw new Error('a thread is being replaced');
       return thread;
     };
@@ -247,7 +245,8 @@ export class Supervisor {
       const threads = [this.#writer, ...this.#shards];
       await Promise.allSettled(threads.map((running) => running?.link.remote.threadId()));
     }
-    await Promise.all([this.offload.stop(), this.#pool.destroy()]);
+    const pools = [this.#writerPool, this.#shardPool];
+    await Promise.all([this.offload.stop(), ...pools.map((pool) => pool.destroy())]);
   }
 
   #startWriter(): void {
@@ -268,7 +267,7 @@ export class Supervisor {
     const link = linkControl<WriterControl>(control.port1, CONTROL_DEADLINE_MS, WAIT_FOR_DATABASE);
     this.#writer = { link, incarnation };
     const transferList = [control.port2, events.port2];
-    this.#pool.run(task, { filename: WRITER_THREAD, transferList }).catch((error: unknown) => {
+    this.#writerPool.run(task, { transferList }).catch((error: unknown) => {
       link.close('the writer died');
       events.port1.close();
       if (this.#stopping) return;
@@ -327,7 +326,7 @@ export class Supervisor {
     this.#shards[shard] = { link, incarnation };
     client.attach(shard, front.port1);
     const transferList = [control.port2, front.port2, offload.port2];
-    this.#pool.run(task, { filename: SHARD_THREAD, transferList }).catch((error: unknown) => {
+    this.#shardPool.run(task, { transferList }).catch((error: unknown) => {
       link.close(`shard ${shard} died`);
       client.detach(shard);
       offload.port1.close();
@@ -462,4 +461,22 @@ async function reach<Surface>(
 /** At most 63 bytes, the limit of `pg_stat_activity`. */
 export function writerName(owner: string): string {
   return `${owner} writer`;
+}
+
+/** Threads that each run one task for as long as they live. */
+function threadPool(filename: string, threads: number, resourceLimits: ResourceLimits): Piscina {
+  const pool = new Piscina({
+    filename,
+    minThreads: threads,
+    maxThreads: threads,
+    concurrentTasksPerWorker: 1,
+    idleTimeout: Number.POSITIVE_INFINITY,
+    recordTiming: false,
+    resourceLimits,
+    // The default parks an idle thread in Atomics.wait, where its ports and timers do not run.
+    atomics: 'disabled',
+  });
+  // Failed tasks reject their promises; the pool also emits them as events.
+  pool.on('error', () => undefined);
+  return pool;
 }

@@ -14,7 +14,7 @@ const HEAP_SHARE = 0.75;
 /** Threads do not start with much less. */
 const HEAP_MIB_MIN = 64;
 /**
- * For young objects of a thread, three times what is allocated between two collections. In 96 MiB instead of V8's 48, half
+ * For young objects of a shard, three times what is allocated between two collections. In 96 MiB instead of V8's 48, half
  * as many of the instances of large batches become old before they end.
  */
 const YOUNG_MIB = 96;
