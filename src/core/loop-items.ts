@@ -9,7 +9,7 @@ import type { ForEachRecord, ItemChange } from '../../schema/execution.js';
 import { sizeWithin } from '../base/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../base/json.js';
 import type { Evaluation } from './evaluation.js';
-import { iterationAt } from './paths.js';
+import { iterationAt, recordOf } from './paths.js';
 import type { NodePlace, Plan, PlannedExecution, StepNode } from './plan-nodes.js';
 import type { KeptOutput, Snapshot } from './progress.js';
 
@@ -142,7 +142,7 @@ export function mergeIntoItems(run: Evaluation, node: NodePlace, output: JsonObj
   if (index !== undefined) {
     const own = ownIn(run, node, index).find(({ block }) => block === node.id);
     if (own !== undefined) own.isMerged = true;
-    const over = recordOf(run, index).v?.[itemIn(run, node, index)] ?? {};
+    const over = recordOf(run.execution, index).v?.[itemIn(run, node, index)] ?? {};
     for (const key of Object.keys(output)) delete over[key];
   }
   return noteChange(run, node, output);
@@ -156,7 +156,7 @@ export function layOverItems(run: Evaluation, node: NodePlace, values: JsonObjec
 }
 
 function layOver(run: Evaluation, loop: number, item: number, values: JsonObject): void {
-  const record = recordOf(run, loop);
+  const record = recordOf(run.execution, loop);
   record.v ??= {};
   record.v[item] = { ...record.v[item], ...values };
 }
@@ -168,7 +168,7 @@ function noteChange(run: Evaluation, node: NodePlace, values: JsonObject): JsonO
   for (const index of node.concurrentLoops.toReversed()) {
     const item = itemIn(run, node, index);
     if (index !== node.concurrentLoops.at(-1)) layOver(run, index, item, rest);
-    const record = recordOf(run, index);
+    const record = recordOf(run.execution, index);
     const { data } = run.scopeOf(run.plan.nodes[index]!);
     const isLast = (key: string) => (changeOf(record, key)?.[0] ?? item) <= item;
     const taken = Object.entries(rest).filter(([key]) => isLast(key));
@@ -194,13 +194,11 @@ function keepMerged(run: Evaluation, node: NodePlace, index: number): void {
   if (at < 0) return;
   const later = Object.fromEntries(mergedOf(own.slice(at + 1)));
   const merged = mergedOf([own[at]!]).filter(([key]) => !Object.hasOwn(later, key));
-  const record = recordOf(run, index);
+  const record = recordOf(run.execution, index);
   const item = itemIn(run, node, index);
   record.v ??= {};
   record.v[item] = { ...Object.fromEntries(merged), ...record.v[item] };
 }
-
-const recordOf = (run: Evaluation, index: number) => run.execution.o[index] as ForEachRecord;
 
 function outputsIn(run: Evaluation, index: number): ItemOutputs {
   const { snapshot, plan } = run;
@@ -210,7 +208,7 @@ function outputsIn(run: Evaluation, index: number): ItemOutputs {
   return snapshot.items[key];
 }
 
-/** Replaces the data from outside; running items see the change. @param merged the merged values, if known */
+/** Replaces the data from outside; items see the change. @param merged the merged values, if known */
 export function putData(plan: Plan, snapshot: Snapshot, data: JsonObject, merged?: JsonObject) {
   const { data: before, execution } = snapshot;
   snapshot.data = data;
@@ -229,8 +227,9 @@ function differenceOf(before: JsonObject, data: JsonObject): JsonObject {
 function changeBefore(run: PlannedExecution, values: JsonObject, by?: NodePlace): void {
   const { plan, execution } = run;
   for (const index of plan.concurrentLoops) {
-    const record = execution.o[index] as ForEachRecord | undefined;
-    if (record?.t === undefined || !isBeside(plan.nodes[index]!, by)) continue;
+    // Those that have failed will see it in a retry.
+    const record = recordOf(execution, index);
+    if (record.t === undefined || !isBeside(plan.nodes[index]!, by)) continue;
     for (const [key, value] of Object.entries(values)) {
       const known = changeOf(record, key);
       if (known !== undefined) record.t = { ...record.t, [key]: [known[0], value] };
@@ -238,7 +237,7 @@ function changeBefore(run: PlannedExecution, values: JsonObject, by?: NodePlace)
   }
 }
 
-function changeOf({ t = {} }: ForEachRecord, key: string): ItemChange | undefined {
+function changeOf({ t = {} }: Partial<ForEachRecord>, key: string): ItemChange | undefined {
   return Object.hasOwn(t, key) ? t[key] : undefined;
 }
 

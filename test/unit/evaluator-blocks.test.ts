@@ -9,6 +9,7 @@ import type { ForEachRecord, StepRecord } from '../../schema/execution.js';
 import { childInstanceId, routeOf } from '../../src/base/ids.js';
 import type { JsonObject, JsonValue } from '../../src/base/json.js';
 import { variantOf } from '../../src/core/blocks/choices.js';
+import { putData } from '../../src/core/loop-items.js';
 import { nodeAt } from '../../src/core/paths.js';
 import { compilePlan } from '../../src/core/plan.js';
 import type { ChildEnd, ChildStart, EngineEvent } from '../../src/core/progress.js';
@@ -21,6 +22,7 @@ import {
   loop,
   noop,
   type Player,
+  parallel,
   planOf,
   play,
   race,
@@ -347,6 +349,36 @@ describe('a failed item', () => {
       seen,
       [0, 1, 2, 3, 4].map((n) => ({ n })),
     );
+  });
+
+  describe('sees in a retry, also of what another item has merged,', () => {
+    const body = [work('a', { params: { n: '{{ data.n }}' } })];
+    const each = forEach('f', 'xs', body, { concurrency: 2 });
+    const failed = (...around: Block[]) => {
+      const player = play([parallel('p', [each], around)], { data: { xs: [1, 2], n: 'old' } });
+      settle(player, 'a@0', 'failed');
+      return settle(player, 'a@1', { n: 'of another' });
+    };
+    const seesNew = (player: Player) => {
+      player.send({ kind: 'retry' });
+      assert.deepEqual(player.dispatched.at(-1)?.params, { n: 'new' });
+      assert.equal(player.dispatched.at(-1)?.iteration, '0');
+    };
+
+    test('what has been changed from outside meanwhile', () => {
+      const player = failed();
+      const { plan, snapshot } = player;
+      assert.equal(player.state, 'failed');
+      putData(plan, snapshot, { ...snapshot.data, n: 'new' });
+      seesNew(player);
+    });
+
+    test('what a block beside the for_each has merged meanwhile', () => {
+      const player = failed(work('b'));
+      player.complete('b', { n: 'new' });
+      assert.equal(player.state, 'failed');
+      seesNew(player);
+    });
   });
 });
 
