@@ -73,18 +73,21 @@ export class Scopes {
     const error = this.#errorOf(node);
     if (node.items < 0 && error === undefined) return null;
     const over: (readonly [string, JsonValue])[] = [];
+    const names: (readonly [string, JsonValue])[] = [];
     for (const [at, index] of node.loops.entries()) {
       const around = this.#run.plan.nodes[index]!;
       if (around.kind.repeats !== 'items') continue;
-      const record = this.#run.execution.o[index]!;
+      const record = this.#run.execution.o[index] as ForEachRecord;
+      const slot = node.slots[at]!;
       if (node.concurrentLoops.includes(index)) {
-        for (const [key, [, before]] of Object.entries((record as ForEachRecord).t ?? {})) {
-          over.push([key, before]);
-        }
+        for (const [key, [, before]] of Object.entries(record.t ?? {})) over.push([key, before]);
         over.push(...this.#mergedIn(node, index));
+        over.push(...Object.entries(record.v?.[iterationAt(record, slot)] ?? {}));
       }
-      over.push(...around.kind.item(this.#run, around, record, node.slots[at]!));
+      names.push(...around.kind.item(this.#run, around, record, slot));
     }
+    // They hide what is merged in them, and what is changed from outside.
+    over.push(...names);
     if (error !== undefined) over.push([ERROR_KEY, error]);
     // fromEntries defines own properties, whatever their names are.
     return Object.fromEntries(over);

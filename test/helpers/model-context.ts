@@ -54,14 +54,9 @@ export interface Lane {
 const lanesOf = ({ layers }: Pick<Iteration, 'layers'>): Lane[] =>
   layers.flatMap(({ lane }) => lane ?? []);
 
-/** Of the items; those around items side by side are a part of what these see, and may be changed there. */
-function namesIn({ layers }: Pick<Iteration, 'layers'>): JsonObject {
-  const from = Math.max(
-    layers.findLastIndex(({ lane }) => lane !== undefined),
-    0,
-  );
-  return Object.assign({}, ...layers.slice(from).map(({ names }) => names)) as JsonObject;
-}
+/** Of the items: they hide what is merged or changed under them. */
+const namesIn = ({ layers }: Pick<Iteration, 'layers'>): JsonObject =>
+  Object.assign({}, ...layers.map(({ names }) => names)) as JsonObject;
 
 export interface ModelRow {
   readonly block: string;

@@ -305,6 +305,20 @@ describe('items side by side', () => {
     assert.deepEqual([caught?.iteration, caught?.overlay?.n], ['0', 'own']);
   });
 
+  test('see the item around them, whatever they merge and callers change under its names', () => {
+    const body = [work('a'), work('b', { params: { at: '{{ data.at }}' } })];
+    const inner = forEach('f', 'xs', body, { concurrency: 2 });
+    const outer = forEach('o', 'xs', [inner], { index_var: 'at' });
+    const player = play([outer], { data: { xs: [1, 2] } });
+    settle(player, 'a@0.0', { at: 'merged' });
+    const { plan, snapshot } = player;
+    putData(plan, snapshot, { ...snapshot.data, at: 'changed' });
+    settle(player, 'a@0.1');
+    const seen = player.dispatched.filter(({ blockId }) => blockId === 'b');
+    assert.deepEqual(column(seen, 'params'), [{ at: 0 }, { at: 0 }]);
+    assert.equal(player.snapshot.data.at, 'changed');
+  });
+
   test('see no errors any more that a retry has dropped', () => {
     const shown = { error: '{{ outputs.b }}' };
     const caught = tryCatch('t', [failing('b')], [work('c', { params: shown })]);

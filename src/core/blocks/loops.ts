@@ -138,10 +138,9 @@ export const forEach = composite<ForEachBlock, ForEachNode, ForEachRecord>({
   },
   item(run, node, record, slot) {
     const item = iterationAt(record, slot);
-    const over: (readonly [string, JsonValue])[] = Object.entries(record.v?.[item] ?? {});
-    over.push([node.itemVar, run.snapshotOf(node)[item] ?? null]);
-    if (node.indexVar !== undefined) over.push([node.indexVar, item]);
-    return over;
+    const names: [string, JsonValue][] = [[node.itemVar, run.snapshotOf(node)[item] ?? null]];
+    if (node.indexVar !== undefined) names.push([node.indexVar, item]);
+    return names;
   },
 });
 
