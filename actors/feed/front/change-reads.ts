@@ -10,7 +10,7 @@ import { isoTime, type UnixMs } from '../../../src/base/time.js';
 import { withClient } from '../../../src/db/pool.js';
 import type { Query } from '../../../src/db/reads/query.js';
 import type { Reader } from '../../../src/db/reads/reader.js';
-import { type AuditRow, auditText, entryId } from '../../instance/front/audit-reads.js';
+import { type AuditRow, auditText, ENTRY_ID, entriesOf } from '../../instance/front/audit-reads.js';
 import { type ChangePlace, placeBefore } from '../core/change-cursor.js';
 
 export interface ChangeEntry extends ChangePlace {
@@ -106,17 +106,13 @@ export function changesQuery(
   below: UnixMs,
   limit: number,
 ): Query {
-  const entries = (from: string, instance: string, packed: string) => {
-    const id = entryId(packed);
-    return (
-      `(select ${id} as id, ${instance} as instance_id, tenant_id, entry, created_at ` +
-      `from ${from} cross join lateral json_array_elements(${packed}) with ordinality ` +
-      'as e(entry, place) where tenant_id = $1::text and created_at >= $2::timestamptz ' +
-      'and created_at < $4::timestamptz ' +
-      `and (created_at, ${id}) > ($2::timestamptz, $3::uuid) ` +
-      `order by created_at, ${id} limit $5::bigint)`
-    );
-  };
+  const entries = (from: string, instance: string, packed: string) =>
+    `(select ${ENTRY_ID} as id, ${instance} as instance_id, tenant_id, entry, created_at ` +
+    `from ${from} ${entriesOf(packed)} ` +
+    'where tenant_id = $1::text and created_at >= $2::timestamptz ' +
+    'and created_at < $4::timestamptz ' +
+    `and (created_at, ${ENTRY_ID}) > ($2::timestamptz, $3::uuid) ` +
+    `order by created_at, ${ENTRY_ID} limit $5::bigint)`;
   return {
     text:
       'select id, instance_id, tenant_id, entry, created_at from (' +

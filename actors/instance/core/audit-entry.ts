@@ -6,7 +6,7 @@ import type { AuditEvent } from '../../../src/core/progress.js';
 
 type StoredEntry = Omit<AuditEntry, 'id' | 'instance_id' | 'tenant_id' | 'created_at'>;
 
-/** The others of a unit have ids that follow from its first one's (`IdGenerator.first`, `entryId` of `audit-reads.ts`). */
+/** The others of a unit have ids that follow from its first one's (`IdGenerator.first`, `ENTRY_ID` of `audit-reads.ts`). */
 export const hasOwnId = (place: number): boolean => place === 0 || place >= SERIES;
 
 /** As many as the ids of a series. */

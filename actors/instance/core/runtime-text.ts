@@ -21,8 +21,9 @@ export function storedRuntime(id: string, created_at: string, runtime: JsonObjec
     typeof total === 'number' &&
     Object.keys(runtime).length === USUAL;
   if (!isUsual) return objectText(runtime);
-  const stored = (time: string) => (time === created_at ? '0' : `"${time}"`);
-  return `[${stored(started_at)},${JSON.stringify(current_step)},${stored(since)},${total}]`;
+  // Imported runtimes may have any text as a time.
+  const stored = (time: string) => (time === created_at ? 0 : time);
+  return JSON.stringify([stored(started_at), current_step, stored(since), total]);
 }
 
 /** The whole text of a stored runtime. */
@@ -32,12 +33,13 @@ export function runtimeText(
 ): string {
   if (!runtime.startsWith('[')) return spelledOut(id, runtime, created_at);
   const [started_at, current_step, since, total_steps_executed] = JSON.parse(runtime);
+  const timeOf = (stored: string | 0) => (stored === 0 ? created_at : stored);
   return JSON.stringify({
     instance_id: id,
-    started_at: started_at || created_at,
+    started_at: timeOf(started_at),
     current_step,
     attempt: 0,
-    current_step_started_at: since || created_at,
+    current_step_started_at: timeOf(since),
     total_steps_executed,
   });
 }

@@ -23,7 +23,7 @@ import { treeOf } from '../../release/core/block-tree.js';
 import { TASKS } from '../old-tables.js';
 import { BLOCK_OUTPUTS, OUTPUT_ROWS } from '../output-tables.js';
 import type { AttemptEvent } from '../worker-task.js';
-import { entryId } from './audit-reads.js';
+import { ENTRY_ID, entriesOf } from './audit-reads.js';
 
 export const instanceAttempts: Operation<'instances.attempts'> = async (deps, call) => {
   const { query, params, tenant } = call;
@@ -258,11 +258,11 @@ function retriesOf(instance: string, steps: string): string {
     `and entries::text like '%"step_retried"%') union all ` +
     `select created_at, creation_audit from instances where id = ${instance}`;
   return (
-    `select 'process' as source, ${entryId('u.entries')} as id, u.created_at, ` +
+    `select 'process' as source, ${ENTRY_ID} as id, u.created_at, ` +
     "e.entry ->> 'block_id' as block_id, r.iteration, r.attempt, 'failed' as state, " +
     `${ofProcess('s.created_at', 'u.created_at')}, null::json as output, ` +
     "coalesce(e.entry -> 'details' ->> 'message', '') as message, true as retryable " +
-    `from (${units}) u cross join lateral json_array_elements(u.entries) with ordinality as e(entry, place) ` +
+    `from (${units}) u ${entriesOf('u.entries')} ` +
     "cross join lateral (select coalesce(e.entry -> 'details' ->> 'iteration', '') as iteration, " +
     "(e.entry -> 'details' ->> 'attempt')::integer as attempt) r " +
     'left join lateral (select created_at from effect_receipts ' +

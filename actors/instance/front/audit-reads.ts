@@ -17,12 +17,20 @@ export interface AuditRow extends StoredRow<typeof AUDIT_LOG, 'tenant_id' | 'cre
 /** Of a stored entry: see `entryText`. */
 const EVENT_TYPE = "coalesce(entry ->> 'event_type', 'state_transition')";
 
-/** The id of an `entry`, its own or one that follows from the first one's (`entryText`). @param entries their column */
-export function entryId(entries: string): string {
+/** The `entry`s of a column, each with its `place` from 1, and the id of the first one. @param entries their column */
+export function entriesOf(entries: string): string {
   const first = `coalesce(${entries} -> 0 ->> 'id', ${entries} -> 0 ->> 0)`;
-  const following = `overlay(${first} placing to_hex(32767 + place) from 20 for 4)`;
-  return `coalesce(entry ->> 'id', case when entry ->> 2 is not null then entry ->> 0 end, ${following})::uuid`;
+  return (
+    // Without `offset 0` it is read again for every entry, which takes the square of their number.
+    `cross join lateral (select ${first} as first_id offset 0) f ` +
+    `cross join lateral json_array_elements(${entries}) with ordinality as e(entry, place)`
+  );
 }
+
+/** Its own id, or the one that follows from that of the first entry (`entryText`). */
+export const ENTRY_ID =
+  "coalesce(entry ->> 'id', case when entry ->> 2 is not null then entry ->> 0 end, " +
+  'overlay(first_id placing to_hex(32767 + place) from 20 for 4))::uuid';
 
 /** State transitions in a timeline, which are not paged. */
 const TRANSITIONS_MAX = 1_000;
@@ -34,13 +42,12 @@ const TRANSITIONS_MAX = 1_000;
  */
 function newest(condition: string): string {
   const entries = (from: string, key: string) =>
-    `from ${from} cross join lateral json_array_elements(entries) with ordinality ` +
-    `as e(entry, place) where ${key} = $1::uuid ${condition}`;
+    `from ${from} ${entriesOf('entries')} where ${key} = $1::uuid ${condition}`;
   return (
-    `select seq, place::integer as place, ${entryId('entries')} as id, tenant_id, entry, created_at ` +
-    'from ((select seq, place, tenant_id, entry, entries, created_at ' +
+    `select seq, place::integer as place, ${ENTRY_ID} as id, tenant_id, entry, created_at ` +
+    'from ((select seq, place, tenant_id, entry, first_id, created_at ' +
     `${entries('audit_log', 'instance_id')} order by seq desc, place desc limit $2::bigint) ` +
-    'union all select seq, place, tenant_id, entry, entries, created_at ' +
+    'union all select seq, place, tenant_id, entry, first_id, created_at ' +
     `${entries('(select id, 0 as seq, tenant_id, created_at, creation_audit as entries from instances) i', 'id')}` +
     ') audit order by seq desc, place desc limit $2::bigint'
   );
