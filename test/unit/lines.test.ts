@@ -100,6 +100,8 @@ test('the runtime of a started instance is stored without what follows from its 
       [AT, AT],
       [AT, later],
       [later, later],
+      // An imported one may have any text.
+      ['', 'a "time"\u001f\n'],
     ] as const) {
       const usual = {
         ...{ instance_id: ID, started_at: started, current_step, attempt: 0 },
