@@ -186,6 +186,9 @@ const OVERBOOKED = `
      and i.state in ('running', 'waiting')
    group by i.concurrency_key having count(*) > max(i.max_concurrency)`;
 
+/** A stored runtime is an array, or spelled out (`runtime-text.ts`). */
+const STARTED_AT = "coalesce(i.runtime ->> 0, i.runtime ->> 'started_at')";
+
 /**
  * Two processes, one after the other, take their time from the database each for itself, which
  * differs by a few milliseconds.
@@ -200,12 +203,13 @@ const BREACHES = `
   union all
   select 'throttle of ' || name || ' exceeded at ' || at from (
     select started.*, at - lag(at, most) over (partition by name, key order by at) as gap
-      from (select s.name, i.metadata ->> 'key' as key, (i.runtime ->> 'started_at')::timestamptz as at,
+      from (select s.name, i.metadata ->> 'key' as key,
+                   coalesce(nullif(${STARTED_AT}, '0')::timestamptz, i.created_at) as at,
                    (s.definition -> 'throttle' ->> 'limit')::int as most,
                    (s.definition -> 'throttle' ->> 'per_ms')::int as per_ms
               from instances i join sequences s on s.id = i.sequence_id
              where i.tenant_id = $1::text and s.definition -> 'throttle' is not null
-               and i.runtime ->> 'started_at' is not null) started) starts
+               and ${STARTED_AT} is not null) started) starts
    where gap < per_ms * interval '1 ms' - interval '50 ms'
   union all
   select i.state || ' instance ' || i.id || ' awaits an event that cancels it'

@@ -3,8 +3,9 @@
  * a step has one key, whatever befalls it, and no other one has the same.
  */
 
+import { taskIdempotencyKey } from '../../actors/instance/worker-task.js';
 import { entryOf } from '../helpers/entry.js';
-import type { Change } from './memory-tables.js';
+import type { Change, Row } from './memory-tables.js';
 import { loopsIn, mayRepeat, placesOf } from './places.js';
 import { Violation } from './violation.js';
 import { owner, Watcher } from './watcher.js';
@@ -19,8 +20,7 @@ export class KeysObserver extends Watcher {
   /** @throws Violation */
   look({ table, before, after }: Change): void {
     if (!TABLES.has(table) || before !== undefined || after === undefined) return;
-    const { effect } = after as { effect?: { idempotency_key?: unknown } | null };
-    const key = table === 'block_outputs' ? effect?.idempotency_key : after.idempotency_key;
+    const key = keyIn(table, after);
     if (typeof key !== 'string') return;
     const instance = owner(after);
     const block = String(after.block_id);
@@ -43,4 +43,10 @@ export class KeysObserver extends Watcher {
     if (first === key) return;
     throw new Violation(`${step}calls with the key ${key}, and called with ${first}`, instance);
   }
+}
+
+function keyIn(table: string, row: Row): unknown {
+  if (table === 'worker_tasks') return taskIdempotencyKey(row as never);
+  const { effect } = row as { effect?: Row | null };
+  return table === 'block_outputs' ? effect?.idempotency_key : row.idempotency_key;
 }

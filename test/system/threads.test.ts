@@ -182,7 +182,7 @@ const COUNTED = `select
   (select count(*) from (
     select e from instances, json_array_elements(creation_audit) e
     union all select e from audit_log, json_array_elements(entries) e
-  ) as audit(entry) where coalesce(entry->>'from_state', entry->>1) in ('scheduled', '0')) as engine_instances_claimed_total,
+  ) as audit(entry) where coalesce(entry->>'from_state', entry->>-2) in ('scheduled', '0')) as engine_instances_claimed_total,
   (select count(*) from instances where state = 'completed') as engine_instances_completed_total,
   (select count(*) from dead_letters) as engine_instances_failed_total,
   (select count(*) from worker_tasks where state = 'failed') as engine_steps_failed_total,
